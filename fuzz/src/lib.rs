@@ -22,24 +22,24 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Starts at the first byte.
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { bytes }
     }
 
     /// The next byte; `None` at the end.
-    pub fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.bytes.split_first()?;
         self.bytes = rest;
         Some(first)
     }
 
     /// The next two bytes as a number.
-    pub fn number(&mut self) -> Option<u16> {
+    pub(crate) fn number(&mut self) -> Option<u16> {
         Some(u16::from_be_bytes([self.byte()?, self.byte()?]))
     }
 
     /// A string of bytes: its length in one byte, then so many, or all that are left.
-    pub fn string(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         let length = usize::from(self.byte()?).min(self.bytes.len());
         let (string, rest) = self.bytes.split_at(length);
         self.bytes = rest;

@@ -24,9 +24,9 @@ use std::os::unix::net::UnixStream;
 /// Length of a hello, in bytes.
 pub const HELLO_BYTES: usize = 64;
 /// Length of an answer, in bytes.
-pub const ANSWER_BYTES: usize = 256;
+pub(crate) const ANSWER_BYTES: usize = 256;
 /// Longest name of an agent, in bytes.
-pub const NAME_BYTES_MAX: usize = 48;
+pub(crate) const NAME_BYTES_MAX: usize = 48;
 const TEXT_BYTES_MAX: usize = 224;
 const ATTACHED: u32 = 0;
 const REFUSED: u32 = 1;

@@ -25,13 +25,13 @@ use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_cache::Handle;
 
 /// Magic number: the first eight bytes of the memory and of both handshake messages.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"AXONAGNT");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"AXONAGNT");
 /// Version of this layout, of its descriptors, and of the descriptors in the answer of the
 /// [handshake](crate::handshake). Both sides must have the same version. In version 1, a pipe woke
 /// the agent.
-pub const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;
 /// Length of the header, in bytes.
-pub const HEADER_BYTES: usize = 4096;
+pub(crate) const HEADER_BYTES: usize = 4096;
 /// Length of a descriptor, in bytes.
 pub const DESCRIPTOR_BYTES: usize = 32;
 /// Alignment of chunks, buffers and cursors, in bytes: a cache line of current CPUs.

@@ -194,7 +194,7 @@ impl Bell {
     }
 
     /// Wraps a file that the other side has created.
-    pub fn of(file: OwnedFd, kind: BellKind, flag: usize) -> Bell {
+    pub(crate) fn of(file: OwnedFd, kind: BellKind, flag: usize) -> Bell {
         Bell { file, kind, flag }
     }
 
@@ -232,7 +232,7 @@ impl Bell {
     }
 
     /// Consumes pending rings, so that the file can be waited for again.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         while self.take().is_ok_and(|count| count > 0) {}
     }
 

@@ -16,25 +16,25 @@ const ETHERTYPE_VLAN: u16 = 0x8100;
 /// Length of a VLAN tag, in bytes.
 const VLAN_BYTES: usize = 4;
 /// Length of an IPv4 header without options, in bytes.
-pub const IPV4_BYTES: usize = 20;
+pub(crate) const IPV4_BYTES: usize = 20;
 /// Length of a UDP header, in bytes.
-pub const UDP_BYTES: usize = 8;
+pub(crate) const UDP_BYTES: usize = 8;
 /// IP protocol number of TCP.
 pub const TCP: u8 = 6;
 /// IP protocol number of UDP.
 pub const UDP: u8 = 17;
 /// TTL of packets that agents make (RFC 1700).
-pub const TTL: u8 = 64;
+pub(crate) const TTL: u8 = 64;
 
 /// Returns the two bytes at `at`, if present.
-pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     let two = bytes.get(at..at.checked_add(2)?)?;
     Some(u16::from_be_bytes([two[0], two[1]]))
 }
 
 /// Returns the offset of the network header, which is after a VLAN tag if there is one, and its
 /// EtherType.
-pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
+pub(crate) fn network(frame: &[u8]) -> Option<(usize, u16)> {
     match word(frame, ETHERNET_BYTES - 2)? {
         ETHERTYPE_VLAN => {
             let at = ETHERNET_BYTES + VLAN_BYTES;
@@ -45,7 +45,7 @@ pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
 }
 
 /// Returns the address at `at`, if present.
-pub fn address(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
+pub(crate) fn address(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
     let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     Some(Ipv4Addr::from(four))
 }
@@ -111,7 +111,7 @@ impl Ipv4 {
     }
 
     /// Returns the offset of the TCP or UDP checksum in the frame.
-    pub fn checksum_at(&self) -> Option<usize> {
+    pub(crate) fn checksum_at(&self) -> Option<usize> {
         match self.protocol {
             _ if self.is_later_fragment => None,
             TCP => Some(self.payload_at + 16),
@@ -141,7 +141,7 @@ fn fold(mut sum: u32) -> u16 {
 
 /// Returns the new value of `checksum` after bytes that it covers were rewritten from `old` to
 /// `new`. Both have the same even length and an even offset (RFC 1624, equation 3).
-pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
+pub(crate) fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     !fold(u32::from(!checksum) + u32::from(!sum(old)) + u32::from(sum(new)))
 }
 

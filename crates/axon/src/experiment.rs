@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 /// End of the help text that `axon` itself has for an experiment.
-pub const HELP: &str = "Exit status: that of the program; 2 it is not there, is of another \
+pub(crate) const HELP: &str = "Exit status: that of the program; 2 it is not there, is of another \
                         version, or cannot be run";
 
 /// Command line of an experiment, which its program parses.

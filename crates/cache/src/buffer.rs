@@ -54,7 +54,7 @@ pub(crate) struct Buffer<P> {
 }
 
 impl<P> Buffer<P> {
-    pub const fn new() -> Buffer<P> {
+    pub(crate) const fn new() -> Buffer<P> {
         Buffer {
             payload: None,
             allocations: 0,
@@ -68,7 +68,7 @@ impl<P> Buffer<P> {
     }
 
     #[inline]
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         match (self.payload.is_some(), self.pending > 0) {
             (false, false) => State::Free,
             (false, true) => State::Fill,
@@ -79,13 +79,13 @@ impl<P> Buffer<P> {
 
     /// Returns whether the buffer is held or in transfer, so that it may not be reallocated.
     #[inline]
-    pub fn in_use(&self) -> bool {
+    pub(crate) fn in_use(&self) -> bool {
         self.held || self.pending > 0
     }
 
     /// Allocates the buffer to a payload. Returns a kept payload that it contained.
     #[inline]
-    pub fn attach(&mut self, now: Time) -> Option<P> {
+    pub(crate) fn attach(&mut self, now: Time) -> Option<P> {
         let evicted = self.clear();
         self.allocations = self.allocations.wrapping_add(1);
         self.since = now;
@@ -95,18 +95,18 @@ impl<P> Buffer<P> {
 
     /// Stores the payload.
     #[inline]
-    pub fn put(&mut self, payload: P) {
+    pub(crate) fn put(&mut self, payload: P) {
         self.payload = Some(payload);
     }
 
     #[inline]
-    pub fn payload(&self) -> Option<&P> {
+    pub(crate) fn payload(&self) -> Option<&P> {
         self.payload.as_ref()
     }
 
     /// Frees the buffer. Its generation stays, so that its handle is recognised as an old one.
     #[inline]
-    pub fn clear(&mut self) -> Option<P> {
+    pub(crate) fn clear(&mut self) -> Option<P> {
         (self.pending, self.held) = (0, false);
         (self.delivering, self.last, self.own) = (false, false, false);
         self.payload.take()
@@ -114,13 +114,13 @@ impl<P> Buffer<P> {
 
     /// Ends a pending transfer. If it was the last transfer of a payload that is not kept, returns
     /// the payload.
-    pub fn end_transfer(&mut self) -> Option<P> {
+    pub(crate) fn end_transfer(&mut self) -> Option<P> {
         self.pending = self.pending.saturating_sub(1);
         if self.pending == 0 && self.last { self.clear() } else { None }
     }
 
     /// Returns the number of pending transfers to the network. While the buffer fills, it is 0.
-    pub fn sends(&self) -> u8 {
+    pub(crate) fn sends(&self) -> u8 {
         match self.payload {
             Some(_) => self.pending.saturating_sub(u8::from(self.delivering)),
             None => 0,
@@ -133,7 +133,7 @@ impl<P> Buffer<P> {
     /// # Errors
     /// The buffer has been reallocated since then, or no such handle was issued.
     #[inline]
-    pub fn check(&self, distance: u64) -> Result<(), HandleFault> {
+    pub(crate) fn check(&self, distance: u64) -> Result<(), HandleFault> {
         if distance == self.allocations & GENERATION_MASK && self.allocations > 0 {
             Ok(())
         } else if distance.wrapping_sub(1) < self.allocations {
@@ -146,7 +146,7 @@ impl<P> Buffer<P> {
     /// Returns the payload of a handle if the agent may use it, that is, if it is here and has not
     /// been sent for the last time.
     #[inline]
-    pub fn usable(&self) -> Result<&P, HandleFault> {
+    pub(crate) fn usable(&self) -> Result<&P, HandleFault> {
         match &self.payload {
             Some(payload) if !self.last => Ok(payload),
             None if self.pending > 0 && !self.last => Err(HandleFault::InTransfer),

@@ -85,7 +85,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     }
 
     /// Returns the head length of a frame with `frame_bytes` bytes, in bytes.
-    pub fn head_of(&self, frame_bytes: usize) -> usize {
+    pub(crate) fn head_of(&self, frame_bytes: usize) -> usize {
         frame_bytes.min(self.head_bytes)
     }
 

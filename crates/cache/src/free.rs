@@ -24,7 +24,7 @@ pub(crate) struct Free {
 
 impl Free {
     /// Creates the set of all numbers below `limit`.
-    pub fn all(limit: usize) -> Free {
+    pub(crate) fn all(limit: usize) -> Free {
         let low = limit.div_ceil(BITS);
         let mut all =
             Free { low: vec![0; low], mid: vec![0; low.div_ceil(BITS)], top: 0, count: 0 };
@@ -33,13 +33,13 @@ impl Free {
     }
 
     /// Returns the number of elements.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
     }
 
     /// Adds or removes `at`. Numbers at or above the limit are ignored.
     #[inline]
-    pub fn set(&mut self, at: usize, to: bool) {
+    pub(crate) fn set(&mut self, at: usize, to: bool) {
         let (word, bit) = (at / BITS, 1 << (at % BITS));
         let (group, word_bit) = (word / BITS, 1 << (word % BITS));
         let Some(low) = self.low.get_mut(word) else { return };
@@ -59,7 +59,7 @@ impl Free {
 
     /// Returns the first number in the set at or after `at`, wrapping around.
     #[inline]
-    pub fn next_from(&self, at: usize) -> Option<usize> {
+    pub(crate) fn next_from(&self, at: usize) -> Option<usize> {
         self.at_or_after(at).or_else(|| self.at_or_after(0))
     }
 

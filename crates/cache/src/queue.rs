@@ -29,19 +29,19 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Creates an empty queue of numbers below `limit`.
-    pub fn new(limit: usize) -> Queue {
+    pub(crate) fn new(limit: usize) -> Queue {
         Queue { links: vec![Links { before: NONE, after: NONE }; limit], first: NONE, last: NONE }
     }
 
     /// Returns the number that has been in the queue for longest.
     #[inline]
-    pub fn first(&self) -> Option<usize> {
+    pub(crate) fn first(&self) -> Option<usize> {
         (self.first != NONE).then_some(self.first as usize)
     }
 
     /// Appends a number. It must not be in the queue.
     #[inline]
-    pub fn push(&mut self, number: usize) {
+    pub(crate) fn push(&mut self, number: usize) {
         let at = number as u16;
         self.links[number] = Links { before: self.last, after: NONE };
         match self.links.get_mut(self.last as usize) {
@@ -53,7 +53,7 @@ impl Queue {
 
     /// Removes a number from any position. It must be in the queue.
     #[inline]
-    pub fn remove(&mut self, number: usize) {
+    pub(crate) fn remove(&mut self, number: usize) {
         let Links { before, after } = self.links[number];
         match self.links.get_mut(before as usize) {
             Some(links) => links.after = after,

@@ -25,29 +25,29 @@ pub(crate) struct Segment<P> {
 
 impl<P> Segment<P> {
     /// Creates `buffers` free buffers. `buffers` is 1 or more.
-    pub fn new(buffers: usize) -> Segment<P> {
+    pub(crate) fn new(buffers: usize) -> Segment<P> {
         let all = core::iter::repeat_with(Buffer::new).take(buffers).collect();
         Segment { buffers: all, next: 0, free: Free::all(buffers), held: Queue::new(buffers) }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.buffers.len()
     }
 
     /// Returns the number of buffers in use.
-    pub fn in_use(&self) -> usize {
+    pub(crate) fn in_use(&self) -> usize {
         self.buffers.len() - self.free.len()
     }
 
     /// Returns the number of buffers that can be allocated now.
     #[inline]
-    pub fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.free.len()
     }
 
     /// Returns the buffer that the agent has held for longest.
     #[inline]
-    pub fn oldest(&self) -> Option<usize> {
+    pub(crate) fn oldest(&self) -> Option<usize> {
         self.held.first()
     }
 
@@ -55,7 +55,7 @@ impl<P> Segment<P> {
     /// The buffer is then held and has no pending transfer. Returns `None` if all buffers are in
     /// use.
     #[inline]
-    pub fn attach(&mut self, now: Time) -> Option<(usize, Option<P>)> {
+    pub(crate) fn attach(&mut self, now: Time) -> Option<(usize, Option<P>)> {
         let at = self.free.next_from(self.next)?;
         let evicted = self.buffers[at].attach(now);
         self.free.set(at, false);
@@ -66,26 +66,26 @@ impl<P> Segment<P> {
 
     /// Returns the buffer `at`, if it exists.
     #[inline]
-    pub fn get(&self, at: usize) -> Option<&Buffer<P>> {
+    pub(crate) fn get(&self, at: usize) -> Option<&Buffer<P>> {
         self.buffers.get(at)
     }
 
     /// Returns the buffer `at`, which must exist.
     #[inline]
-    pub fn at(&self, at: usize) -> &Buffer<P> {
+    pub(crate) fn at(&self, at: usize) -> &Buffer<P> {
         &self.buffers[at]
     }
 
     /// Returns the buffer `at`, which must exist, for changes that affect neither use nor hold.
     #[inline]
-    pub fn at_mut(&mut self, at: usize) -> &mut Buffer<P> {
+    pub(crate) fn at_mut(&mut self, at: usize) -> &mut Buffer<P> {
         &mut self.buffers[at]
     }
 
     /// Changes the buffer `at`, which must exist, and updates whether it is in use and held. Only
     /// [`attach`](Segment::attach) makes a buffer held.
     #[inline]
-    pub fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut Buffer<P>) -> T) -> T {
+    pub(crate) fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut Buffer<P>) -> T) -> T {
         let buffer = &mut self.buffers[at];
         let was_held = buffer.held;
         let result = change(buffer);
@@ -99,7 +99,7 @@ impl<P> Segment<P> {
 
     /// Moves the buffer `at`, which must exist, to the end of the held ones, with a new start time.
     /// Returns whether it is held.
-    pub fn renew(&mut self, at: usize, since: Time) -> bool {
+    pub(crate) fn renew(&mut self, at: usize, since: Time) -> bool {
         let buffer = &mut self.buffers[at];
         if buffer.held {
             buffer.since = since;
@@ -111,7 +111,7 @@ impl<P> Segment<P> {
 
     /// Frees all buffers, and gives their payloads to `reclaim`. Returns the number of buffers that
     /// were not free.
-    pub fn clear(&mut self, mut reclaim: impl FnMut(P)) -> usize {
+    pub(crate) fn clear(&mut self, mut reclaim: impl FnMut(P)) -> usize {
         let mut count = 0;
         for at in 0..self.buffers.len() {
             let taken = self.buffers[at].state() != State::Free;

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Version of all JSON and CSV formats. It is incremented when a key or a column is removed or
 /// changes its meaning or its unit. A new key or a new last column does not change it.
-pub const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 2;
 
 /// A result with the version of its format.
 #[derive(Serialize)]

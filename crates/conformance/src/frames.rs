@@ -8,49 +8,49 @@ use axon_wire::MacAddr;
 use axon_wire::priority::PRIORITIES;
 
 /// EtherType of MAC control (IEEE 802.3 annex 31A).
-pub const MAC_CONTROL_TYPE: u16 = 0x8808;
+pub(crate) const MAC_CONTROL_TYPE: u16 = 0x8808;
 /// EtherType of LLDP (IEEE 802.1AB clause 7.3).
-pub const LLDP_TYPE: u16 = 0x88cc;
+pub(crate) const LLDP_TYPE: u16 = 0x88cc;
 /// EtherType of congestion notification messages (IEEE 802.1Q table 30-2, as recalled).
-pub const CNM_TYPE: u16 = 0x22e7;
+pub(crate) const CNM_TYPE: u16 = 0x22e7;
 /// EtherType of CN-TAGs.
-pub const CN_TAG_TYPE: u16 = 0x22e9;
+pub(crate) const CN_TAG_TYPE: u16 = 0x22e9;
 /// EtherType of customer tags.
-pub const TAG_TYPE: u16 = 0x8100;
+pub(crate) const TAG_TYPE: u16 = 0x8100;
 /// EtherType of service tags.
-pub const SERVICE_TAG_TYPE: u16 = 0x88a8;
+pub(crate) const SERVICE_TAG_TYPE: u16 = 0x88a8;
 /// EtherType of the tester's traffic: local experimental EtherType 1 of IEEE 802.
-pub const TRAFFIC_TYPE: u16 = 0x88b5;
+pub(crate) const TRAFFIC_TYPE: u16 = 0x88b5;
 /// Destination address of MAC control frames.
-pub const MAC_CONTROL_GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
+pub(crate) const MAC_CONTROL_GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
 /// Destination address of LLDP frames: the nearest bridge.
 pub const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
 /// Destination address of LLDP frames beyond the nearest bridge: the nearest customer bridge.
-pub const CUSTOMER_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x00];
+pub(crate) const CUSTOMER_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x00];
 /// Opcode of PAUSE.
 pub const PAUSE: u16 = 0x0001;
 /// Opcode of PFC.
 pub const PFC: u16 = 0x0101;
 /// Length of the shortest frame, in bytes, without FCS.
-pub const SHORTEST: usize = 60;
+pub(crate) const SHORTEST: usize = 60;
 /// Magic number at the start of the tester's payload.
 const MAGIC: [u8; 4] = *b"axcf";
 
 /// Returns the locally administered address of a tester port.
-pub fn mac(port: usize) -> MacAddr {
+pub(crate) fn mac(port: usize) -> MacAddr {
     MacAddr([0x02, b'c', b'f', 0, 0, port as u8 + 1])
 }
 
 /// Group address that cannot be a source. It is the address of port 0 with the group bit set.
-pub const GROUP: MacAddr = MacAddr([0x03, b'c', b'f', 0, 0, 1]);
+pub(crate) const GROUP: MacAddr = MacAddr([0x03, b'c', b'f', 0, 0, 1]);
 
 /// Returns the IPv4 address of a tester port.
-pub fn ip(port: usize) -> [u8; 4] {
+pub(crate) fn ip(port: usize) -> [u8; 4] {
     [10, 0, 0, 200 + port as u8]
 }
 
 /// Returns the 16-bit big-endian word at offset `at`, or `None` beyond the end.
-pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
@@ -60,7 +60,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns an Ethernet frame, padded to the minimum length.
-pub fn ethernet(to: [u8; 6], from: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn ethernet(to: [u8; 6], from: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(SHORTEST.max(14 + payload.len()));
     frame.extend(to);
     frame.extend(from.0);
@@ -71,7 +71,7 @@ pub fn ethernet(to: [u8; 6], from: MacAddr, ethertype: u16, payload: &[u8]) -> V
 }
 
 /// Returns a MAC control frame, addressed to the group, with this opcode and these parameters.
-pub fn mac_control(from: MacAddr, opcode: u16, words: &[u16]) -> Vec<u8> {
+pub(crate) fn mac_control(from: MacAddr, opcode: u16, words: &[u16]) -> Vec<u8> {
     let payload: Vec<u8> =
         [opcode].iter().chain(words).flat_map(|word| word.to_be_bytes()).collect();
     ethernet(MAC_CONTROL_GROUP, from, MAC_CONTROL_TYPE, &payload)
@@ -91,13 +91,13 @@ pub fn pfc(from: MacAddr, vector: u16, times: [u16; PRIORITIES]) -> Vec<u8> {
 
 /// Returns a PFC frame with the same time for all priorities in the vector, and zero for the
 /// others.
-pub fn pfc_for(from: MacAddr, vector: u8, quanta: u16) -> Vec<u8> {
+pub(crate) fn pfc_for(from: MacAddr, vector: u8, quanta: u16) -> Vec<u8> {
     let time = |priority: usize| if vector & 1 << priority != 0 { quanta } else { 0 };
     pfc(from, vector.into(), core::array::from_fn(time))
 }
 
 /// Parses the low octet of the vector, and the times, in a PFC frame.
-pub fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
+pub(crate) fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
     let is = word(frame, 12)? == MAC_CONTROL_TYPE && word(frame, 14)? == PFC;
     let mut times = [0; PRIORITIES];
     for (priority, time) in times.iter_mut().enumerate() {
@@ -107,7 +107,7 @@ pub fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
 }
 
 /// Parses the time in a PAUSE frame.
-pub fn pause_of(frame: &[u8]) -> Option<u16> {
+pub(crate) fn pause_of(frame: &[u8]) -> Option<u16> {
     let is = word(frame, 12)? == MAC_CONTROL_TYPE && word(frame, 14)? == PAUSE;
     word(frame, 16).filter(|_| is)
 }
@@ -172,29 +172,29 @@ pub fn tags_of(frame: &[u8]) -> Option<(u8, u16, usize)> {
 }
 
 /// Returns the EtherType behind the tags of a frame, and the offset of the payload.
-pub fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
+pub(crate) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     tags_of(frame).map(|(_, kind, at)| (kind, at + 2))
 }
 
 /// Returns whether a frame is a MAC control frame.
-pub fn is_mac_control(frame: &[u8]) -> bool {
+pub(crate) fn is_mac_control(frame: &[u8]) -> bool {
     word(frame, 12) == Some(MAC_CONTROL_TYPE)
 }
 
 /// Returns whether a frame is a CNM, possibly behind tags.
-pub fn is_cnm(frame: &[u8]) -> bool {
+pub(crate) fn is_cnm(frame: &[u8]) -> bool {
     let Some((kind, at)) = ethertype(frame) else { return false };
     kind == CNM_TYPE || kind == CN_TAG_TYPE && word(frame, at + 2) == Some(CNM_TYPE)
 }
 
 /// Returns the bytes with which all stream frames begin, behind their tags.
-pub fn beginning() -> [u8; 6] {
+pub(crate) fn beginning() -> [u8; 6] {
     let ([t, p], [a, b, c, d]) = (TRAFFIC_TYPE.to_be_bytes(), MAGIC);
     [t, p, a, b, c, d]
 }
 
 /// Returns the frame with the number `number` in a stream.
-pub fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
+pub(crate) fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
     let mut frame = Vec::with_capacity(stream.bytes);
     frame.extend(mac(stream.to).0);
     frame.extend(mac(stream.from).0);
@@ -223,7 +223,7 @@ pub struct Traffic {
 }
 
 /// Parses a frame of the tester's traffic, with or without a tag.
-pub fn traffic_of(frame: &[u8]) -> Option<Traffic> {
+pub(crate) fn traffic_of(frame: &[u8]) -> Option<Traffic> {
     let priority = (word(frame, 12)? == TAG_TYPE).then(|| frame[14] >> 5);
     let (mut kind, mut at) = ethertype(frame)?;
     if kind == CN_TAG_TYPE {
@@ -237,7 +237,7 @@ pub fn traffic_of(frame: &[u8]) -> Option<Traffic> {
 }
 
 /// Returns the flow in a frame's CN-TAG, with or without a VLAN tag before it.
-pub fn flow_of(frame: &[u8]) -> Option<u16> {
+pub(crate) fn flow_of(frame: &[u8]) -> Option<u16> {
     let (kind, at) = ethertype(frame)?;
     word(frame, at).filter(|_| kind == CN_TAG_TYPE)
 }
@@ -255,12 +255,12 @@ fn arp(to: [u8; 6], operation: u16, sender: usize, target: ([u8; 6], [u8; 4])) -
 
 /// Returns an ARP request from port `sender` for `target`. If both are the same, it is an
 /// announcement (RFC 5227 clause 2.3).
-pub fn arp_request(sender: usize, target: usize) -> Vec<u8> {
+pub(crate) fn arp_request(sender: usize, target: usize) -> Vec<u8> {
     arp([0xff; 6], 1, sender, ([0; 6], ip(target)))
 }
 
 /// Returns the ARP reply from port `port` to a request for it.
-pub fn arp_answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn arp_answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
     let asks = word(frame, 12)? == 0x0806 && word(frame, 20)? == 1;
     let sender: [u8; 6] = frame.get(22..28)?.try_into().ok()?;
     let sender_ip: [u8; 4] = frame.get(28..32)?.try_into().ok()?;
@@ -269,19 +269,19 @@ pub fn arp_answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns whether this frame is an ARP reply for `target`.
-pub fn is_arp_answer(frame: &[u8], target: usize) -> bool {
+pub(crate) fn is_arp_answer(frame: &[u8], target: usize) -> bool {
     let said = (word(frame, 12), word(frame, 20), frame.get(28..32));
     said == (Some(0x0806), Some(2), Some(&ip(target)[..]))
 }
 
 /// Returns an LLDP TLV (IEEE 802.1AB clause 8.4), with seven bits of type and nine bits of length.
-pub fn tlv(kind: u8, value: &[u8]) -> Vec<u8> {
+pub(crate) fn tlv(kind: u8, value: &[u8]) -> Vec<u8> {
     let head = u16::from(kind) << 9 | value.len() as u16 & 0x1ff;
     head.to_be_bytes().into_iter().chain(value.iter().copied()).collect()
 }
 
 /// Returns an organisationally specific TLV.
-pub fn tlv_of(organisation: [u8; 3], subtype: u8, information: &[u8]) -> Vec<u8> {
+pub(crate) fn tlv_of(organisation: [u8; 3], subtype: u8, information: &[u8]) -> Vec<u8> {
     let mut value = organisation.to_vec();
     value.push(subtype);
     value.extend(information);
@@ -289,7 +289,7 @@ pub fn tlv_of(organisation: [u8; 3], subtype: u8, information: &[u8]) -> Vec<u8>
 }
 
 /// Returns an LLDP frame with this source, time to live in seconds, and further TLVs.
-pub fn lldp(from: MacAddr, ttl: u16, others: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn lldp(from: MacAddr, ttl: u16, others: &[Vec<u8>]) -> Vec<u8> {
     let id = |subtype: u8| [&[subtype][..], &from.0].concat();
     let mut said = [tlv(1, &id(4)), tlv(2, &id(3)), tlv(3, &ttl.to_be_bytes())].concat();
     others.iter().for_each(|tlv| said.extend(tlv));
@@ -298,7 +298,7 @@ pub fn lldp(from: MacAddr, ttl: u16, others: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Returns the type and value of each TLV in an LLDP frame, up to the end TLV.
-pub fn tlvs_of(frame: &[u8]) -> Option<Vec<(u8, &[u8])>> {
+pub(crate) fn tlvs_of(frame: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     if word(frame, 12)? != LLDP_TYPE {
         return None;
     }
@@ -312,7 +312,7 @@ pub fn tlvs_of(frame: &[u8]) -> Option<Vec<(u8, &[u8])>> {
 }
 
 /// Returns the information in each organisationally specific TLV with this subtype.
-pub fn said_by(frame: &[u8], organisation: [u8; 3], subtype: u8) -> Vec<&[u8]> {
+pub(crate) fn said_by(frame: &[u8], organisation: [u8; 3], subtype: u8) -> Vec<&[u8]> {
     let tlvs = tlvs_of(frame).unwrap_or_default();
     let head = [organisation[0], organisation[1], organisation[2], subtype];
     let own = |(kind, value): (u8, _)| (kind == 127).then_some(value);

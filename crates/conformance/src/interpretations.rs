@@ -109,7 +109,7 @@ impl Interpretations {
     }
 
     /// Returns the format of CNMs under these interpretations.
-    pub fn cnm(&self) -> CnmInterpretation {
+    pub(crate) fn cnm(&self) -> CnmInterpretation {
         CnmInterpretation {
             priority_in_high_bits: !self.is_other(Ambiguity::CnmPriority),
             offset_falls_with_queue: !self.is_other(Ambiguity::CnmOffset),

@@ -116,7 +116,7 @@ impl Default for Setup {
 
 impl Setup {
     /// Returns the default setup with PFC for these priorities.
-    pub fn with_pfc(pfc: PrioritySet) -> Setup {
+    pub(crate) fn with_pfc(pfc: PrioritySet) -> Setup {
         Setup { pfc, ..Setup::default() }
     }
 
@@ -129,7 +129,7 @@ impl Setup {
 
     /// Describes the differences from the setup that a case wants. The text is empty if there are
     /// none.
-    pub fn lacks(&self, wanted: &Setup) -> String {
+    pub(crate) fn lacks(&self, wanted: &Setup) -> String {
         let mut lacks = Vec::new();
         if self.pfc != wanted.pfc {
             lacks.push(format!("PFC on {} (--pfc), not on {}", list(wanted.pfc), list(self.pfc)));
@@ -171,7 +171,7 @@ impl Setup {
 }
 
 /// Formats priorities as `3, 4`, or as `none`.
-pub fn list(priorities: PrioritySet) -> String {
+pub(crate) fn list(priorities: PrioritySet) -> String {
     let names: Vec<String> = priorities.iter().map(|priority| priority.to_string()).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }

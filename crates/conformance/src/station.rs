@@ -13,10 +13,10 @@ use axon_wire::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
 /// Longest reaction time to PFC: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as recalled).
-pub const REACTION: Span = Span::from_ticks(61_440);
+pub(crate) const REACTION: Span = Span::from_ticks(61_440);
 
 /// Length of preamble, FCS and gap together, in bytes.
-pub const AROUND_FRAME_BYTES: u64 = 24;
+pub(crate) const AROUND_FRAME_BYTES: u64 = 24;
 
 /// One port of the tester.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ struct Flow {
 
 impl Station {
     /// Creates port `port` of the tester on a link of `rate`. It has nothing to send yet.
-    pub fn new(port: usize, rate: Rate) -> Station {
+    pub(crate) fn new(port: usize, rate: Rate) -> Station {
         Station {
             mac: frames::mac(port),
             rate,
@@ -54,18 +54,18 @@ impl Station {
     }
 
     /// Schedules a frame for a certain time.
-    pub fn order(&mut self, at: Time, frame: Vec<u8>) {
+    pub(crate) fn order(&mut self, at: Time, frame: Vec<u8>) {
         self.orders.insert((at, self.ordered), frame);
         self.ordered += 1;
     }
 
     /// Adds a stream with this number.
-    pub fn add(&mut self, id: u16, stream: Stream) {
+    pub(crate) fn add(&mut self, id: u16, stream: Stream) {
         self.flows.push(Flow { stream, id, next: stream.begin, number: 0 });
     }
 
     /// Handles a received frame.
-    pub fn receive(&mut self, at: Time, frame: &[u8]) {
+    pub(crate) fn receive(&mut self, at: Time, frame: &[u8]) {
         let (vector, times) = match frames::flow_control_of(self.mac, frame) {
             Ok(FlowControl::Pause(quanta)) => (u8::MAX, [quanta; PRIORITIES]),
             Ok(FlowControl::Pfc(vector, times)) => (vector, times),
@@ -81,7 +81,7 @@ impl Station {
     }
 
     /// Returns the next frame to send at `now`, when the wire is idle.
-    pub fn take(&mut self, now: Time) -> Option<Vec<u8>> {
+    pub(crate) fn take(&mut self, now: Time) -> Option<Vec<u8>> {
         if let Some(first) = self.orders.first_entry().filter(|first| first.key().0 <= now) {
             return Some(first.remove());
         }
@@ -106,7 +106,7 @@ impl Station {
     }
 
     /// Returns the time of the next transmission after `now`, if no frame arrives before then.
-    pub fn due(&self, now: Time) -> Option<Time> {
+    pub(crate) fn due(&self, now: Time) -> Option<Time> {
         let order = self.orders.first_key_value().map(|(&(at, _), _)| at);
         let flows = self.flows.iter().filter_map(|flow| {
             let (from, until) = self.stops[flow.stream.priority.index()];
@@ -120,7 +120,7 @@ impl Station {
 }
 
 /// Returns the duration of a number of quanta.
-pub fn quanta(quanta: u16, rate: Rate) -> Span {
+pub(crate) fn quanta(quanta: u16, rate: Rate) -> Span {
     rate.time_for(Bytes(u64::from(quanta) * 64))
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Allocation {
 impl Allocation {
     /// Creates a pool from `first` to `last`, without the `excluded` addresses. One port holds at
     /// most `per_port_max` of them.
-    pub fn new(
+    pub(crate) fn new(
         (first, last): (Ipv4Addr, Ipv4Addr),
         excluded: BTreeSet<Ipv4Addr>,
         per_port_max: usize,
@@ -66,21 +66,27 @@ impl Allocation {
     }
 
     /// Returns the leases.
-    pub const fn leases(&self) -> &Leases {
+    pub(crate) const fn leases(&self) -> &Leases {
         &self.leases
     }
 
     /// Returns the leases for a change that allocates no address.
-    pub const fn leases_mut(&mut self) -> &mut Leases {
+    pub(crate) const fn leases_mut(&mut self) -> &mut Leases {
         &mut self.leases
     }
 
-    pub fn in_pool(&self, ip: Ipv4Addr) -> bool {
+    pub(crate) fn in_pool(&self, ip: Ipv4Addr) -> bool {
         (self.first..=self.last).contains(&u64::from(u32::from(ip))) && self.leases.counts(ip)
     }
 
     /// Restores a stored address. `shown_at` is the owner's port in the host table.
-    pub fn restore(&mut self, now: Time, ip: Ipv4Addr, mut lease: Lease, shown_at: Option<Place>) {
+    pub(crate) fn restore(
+        &mut self,
+        now: Time,
+        ip: Ipv4Addr,
+        mut lease: Lease,
+        shown_at: Option<Place>,
+    ) {
         lease.shown_at = shown_at;
         lease.shown_since = (shown_at != Some(lease.holder.place)).then_some(now);
         self.leases.put(ip, lease);
@@ -91,7 +97,7 @@ impl Allocation {
     }
 
     /// Returns the number of leases of absent hosts that were reclaimed for other clients.
-    pub const fn reclaimed(&self) -> u64 {
+    pub(crate) const fn reclaimed(&self) -> u64 {
         self.reclaimed
     }
 
@@ -135,7 +141,7 @@ impl Allocation {
 
     /// Ends the leases and states that expire by `now`, and handles hosts that have moved or are
     /// gone.
-    pub fn expire(&mut self, now: Time) {
+    pub(crate) fn expire(&mut self, now: Time) {
         while let Some((until, ip)) = self.leases.next_expiry()
             && until <= now
         {
@@ -149,18 +155,18 @@ impl Allocation {
     }
 
     /// Returns when to call [`Allocation::expire`] next, if nothing else happens.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.leases.next_settled().map(|(until, _)| until)
     }
 
     /// Returns the actions that have become due since the last call.
-    pub fn take_due(&mut self) -> Due {
+    pub(crate) fn take_due(&mut self) -> Due {
         core::mem::take(&mut self.due)
     }
 
     /// Returns whether a port may hold one more address, if necessary after the lease of a host
     /// that is gone has been reclaimed.
-    pub fn has_room(&self, now: Time, at: Place) -> bool {
+    pub(crate) fn has_room(&self, now: Time, at: Place) -> bool {
         self.leases.lasting_at(at) < self.per_port_max
             || self.leases.longest_gone_at(now, at).is_some()
     }
@@ -168,7 +174,7 @@ impl Allocation {
     /// Offers a pool address. In order of preference, it is the client's own address, its last one,
     /// the requested one, the one derived from its MAC address, or the next free one. Returns
     /// `None` if there is none.
-    pub fn offer(
+    pub(crate) fn offer(
         &mut self,
         now: Time,
         to: Holder,
@@ -223,7 +229,7 @@ impl Allocation {
 
     /// Leases an address to a client for the duration `lease`. A client that already has the
     /// address keeps its port. Returns `false` if the port holds the maximum number of addresses.
-    pub fn bind(&mut self, now: Time, to: Holder, ip: Ipv4Addr, lease: Span) -> bool {
+    pub(crate) fn bind(&mut self, now: Time, to: Holder, ip: Ipv4Addr, lease: Span) -> bool {
         let mut bound = Lease::new(to, LeaseState::Bound, now + lease);
         if let Some(before) = self.leases.get(ip)
             && before.is_lasting()
@@ -242,7 +248,7 @@ impl Allocation {
     }
 
     /// Quarantines an address, if it is offered or leased to this client. Returns whether it was.
-    pub fn decline(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
+    pub(crate) fn decline(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let given = |lease: &&Lease| lease.state != LeaseState::InUse && lease.is_held_by(now, by);
         let own = self.leases.get(ip).filter(given).is_some();
         if own {
@@ -253,7 +259,7 @@ impl Allocation {
     }
 
     /// Frees an address, if it is leased to this client. Returns whether it was.
-    pub fn release(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
+    pub(crate) fn release(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let own = self
             .leases
             .get(ip)
@@ -265,7 +271,7 @@ impl Allocation {
     }
 
     /// Frees the address offered to a client that has chosen another server.
-    pub fn refuse(&mut self, now: Time, by: &Holder) {
+    pub(crate) fn refuse(&mut self, now: Time, by: &Holder) {
         if let Some((ip, lease)) = self.leases.of(by.mac)
             && lease.state == LeaseState::Offered
             && lease.is_held_by(now, by)
@@ -276,7 +282,7 @@ impl Allocation {
 
     /// Returns whether a host may use its source address. A free address of the pool becomes the
     /// host's own. A host that is refused is next in line for the address.
-    pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+    pub(crate) fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         self.expire(now);
         if self.leases.lasts_with(mac, ip) {
             self.show(now, mac, Some(at), ip);
@@ -301,7 +307,7 @@ impl Allocation {
     }
 
     /// Frees an address that was used without a lease, when its host no longer uses it.
-    pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
+    pub(crate) fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
         let lease = self.leases.get(ip);
         if lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.mac == mac) {
             self.set_free(now, ip);
@@ -310,7 +316,7 @@ impl Allocation {
 
     /// Records the port where the host table has a host, or that it has none. `ips` are the
     /// addresses of the host.
-    pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
+    pub(crate) fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
         if let Some(own) = self.leases.last_of(mac) {
             self.show(now, mac, at, own);
         }

@@ -143,7 +143,7 @@ impl DhcpServer {
 
     /// Returns whether an address belongs to a host by reservation, by lease, or because the host
     /// uses this pool address.
-    pub fn is_given_to(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+    pub(crate) fn is_given_to(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == mac,
             Some(Owner::Client(_)) | None => self.allocation.leases().lasts_with(mac, ip),
@@ -151,7 +151,7 @@ impl DhcpServer {
     }
 
     /// Returns whether an address belongs to another host, so that a claim by this host is refused.
-    pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+    pub(crate) fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner != mac,
             Some(Owner::Client(_)) if !self.allocation.leases().lasts_with(mac, ip) => true,
@@ -161,7 +161,7 @@ impl DhcpServer {
 
     /// Returns whether an address is a host address: it is in the subnet, is not the server's, and
     /// is neither the network nor the broadcast address if the subnet has these (RFC 3021).
-    pub fn is_host_ip(&self, ip: Ipv4Addr) -> bool {
+    pub(crate) fn is_host_ip(&self, ip: Ipv4Addr) -> bool {
         let subnet = &self.subnet;
         let ends = subnet.prefix_len() < 31 && (ip == subnet.network() || ip == subnet.broadcast());
         subnet.contains(&ip) && !ends && ip != self.identity.ip
@@ -169,7 +169,7 @@ impl DhcpServer {
 
     /// Restores a stored address. `shown_at` is the owner's port in the host table. Returns whether
     /// this server may lease the address to that owner.
-    pub fn restore(
+    pub(crate) fn restore(
         &mut self,
         now: Time,
         ip: Ipv4Addr,
@@ -196,7 +196,7 @@ impl DhcpServer {
     }
 
     /// Returns the addresses whose stored entry may have changed since the last call.
-    pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
         self.allocation.leases_mut().take_changed()
     }
 
@@ -207,7 +207,7 @@ impl DhcpServer {
     }
 
     /// Records that a host which used an address without a lease no longer uses it.
-    pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
+    pub(crate) fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
         self.allocation.abandon(now, mac, ip);
     }
 

@@ -106,7 +106,7 @@ impl Route {
     }
 
     /// Returns the hops of the route, with `last` appended as the last hop.
-    pub fn hops_to(&self, last: PortNo) -> Hops {
+    pub(crate) fn hops_to(&self, last: PortNo) -> Hops {
         let mut hops = Vec::with_capacity(self.links.len() + 1);
         hops.extend(self.links.iter().map(|link| link.port));
         hops.push(last);
@@ -119,7 +119,7 @@ impl Route {
     }
 
     /// Returns the origin of the frames that the route is for.
-    pub const fn origin(&self) -> Origin {
+    pub(crate) const fn origin(&self) -> Origin {
         Origin { at: self.at, source: self.source }
     }
 
@@ -169,7 +169,7 @@ impl Flows {
     }
 
     /// Returns the upper end of the indices in use. Every route has a smaller index.
-    pub fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u32 {
         self.routes.len() as u32
     }
 
@@ -180,13 +180,13 @@ impl Flows {
     }
 
     /// Returns the number of routes made by requests from one port.
-    pub fn requested_at(&self, place: Place) -> usize {
+    pub(crate) fn requested_at(&self, place: Place) -> usize {
         self.requested.at(place.switch, place.port)
     }
 
     /// Returns upper bounds on the numbers of routes between a port, or its switch, and the hosts
     /// at one other switch. A bound is exact for an account that is more than half full.
-    pub fn requested_with(&self, place: Place, other: SwitchIndex) -> (usize, usize) {
+    pub(crate) fn requested_with(&self, place: Place, other: SwitchIndex) -> (usize, usize) {
         let of_port = self.by_port.of(place, other, self.requested_at(place));
         let of_switch = self.by_switch.of(place.switch, other, self.requested_by(place.switch));
         (of_port, of_switch)
@@ -220,7 +220,7 @@ impl Flows {
     }
 
     /// Returns the routes that a host uses.
-    pub fn used_by(&self, user: HostIndex) -> Vec<RouteIndex> {
+    pub(crate) fn used_by(&self, user: HostIndex) -> Vec<RouteIndex> {
         let routes = self.used_by.get(user.index());
         routes.map_or_else(Vec::new, |routes| routes.iter().map(|&(_, route)| route).collect())
     }
@@ -233,7 +233,7 @@ impl Flows {
     }
 
     /// Adds a new route without users, and charges it to an account.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         from: impl Into<Origin>,
         destination: HostIndex,
@@ -281,7 +281,7 @@ impl Flows {
     }
 
     /// Adds a host to the users of a route.
-    pub fn add_user(&mut self, index: RouteIndex, user: HostIndex) {
+    pub(crate) fn add_user(&mut self, index: RouteIndex, user: HostIndex) {
         let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) else {
             return;
         };
@@ -292,7 +292,7 @@ impl Flows {
     }
 
     /// Removes a host from the users of a route. Returns whether it was the last one.
-    pub fn drop_user(&mut self, index: RouteIndex, user: HostIndex) -> bool {
+    pub(crate) fn drop_user(&mut self, index: RouteIndex, user: HostIndex) -> bool {
         let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) else {
             return false;
         };
@@ -304,7 +304,7 @@ impl Flows {
     }
 
     /// Changes the path of a route.
-    pub fn change(
+    pub(crate) fn change(
         &mut self,
         index: RouteIndex,
         (path, layer): (&[Step], Layer),
@@ -337,7 +337,7 @@ impl Flows {
     }
 
     /// Removes a route, and with it all its users.
-    pub fn remove(&mut self, index: RouteIndex) -> Option<Route> {
+    pub(crate) fn remove(&mut self, index: RouteIndex) -> Option<Route> {
         self.unlink(index);
         let route = self.routes.get_mut(index.index())?.take()?;
         if let Some(routes) = self.towards.get_mut(route.destination.index()) {

@@ -61,7 +61,7 @@ pub struct HostIndex(pub u32);
 
 impl HostIndex {
     /// Returns the index as `usize`.
-    pub const fn index(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -178,7 +178,7 @@ pub struct Owned {
 
 impl HostTable {
     /// Creates an empty table. The server's MAC and IP addresses belong to no host.
-    pub fn new(server_mac: MacAddr, server_ip: IpAddr) -> HostTable {
+    pub(crate) fn new(server_mac: MacAddr, server_ip: IpAddr) -> HostTable {
         HostTable {
             server: (server_mac, server_ip),
             by_mac: BTreeMap::new(),
@@ -230,7 +230,7 @@ impl HostTable {
     }
 
     /// Records a report from a switch that `mac` is at `place`.
-    pub fn report(&mut self, place: Place, mac: MacAddr) -> Learned {
+    pub(crate) fn report(&mut self, place: Place, mac: MacAddr) -> Learned {
         let Some(index) = self.by_mac(mac) else {
             return self.add(place, mac, None);
         };
@@ -265,7 +265,7 @@ impl HostTable {
     }
 
     /// Records a request that `mac` has sent at `place`.
-    pub fn request(&mut self, now: Time, place: Place, mac: MacAddr) -> Learned {
+    pub(crate) fn request(&mut self, now: Time, place: Place, mac: MacAddr) -> Learned {
         match self.by_mac(mac) {
             None => self.add(place, mac, Some(now + UNCONFIRMED)),
             Some(index) if self.get(index).is_some_and(|host| host.place() == place) => {
@@ -291,7 +291,7 @@ impl HostTable {
     }
 
     /// Returns the hosts located at this port, sorted by MAC address.
-    pub fn hosts_at(&self, place: Place) -> impl Iterator<Item = &Host> {
+    pub(crate) fn hosts_at(&self, place: Place) -> impl Iterator<Item = &Host> {
         let claimed = self.claims.hosts_at(place.key());
         let hosts = claimed.filter_map(|mac| self.get(self.by_mac(mac)?));
         hosts.filter(move |host| host.place() == place)
@@ -356,7 +356,7 @@ impl HostTable {
 
     /// Records that a host has been queried at a place. Its next report from there is the answer
     /// and is not verified.
-    pub fn queried(&mut self, now: Time, mac: MacAddr, at: Place) {
+    pub(crate) fn queried(&mut self, now: Time, mac: MacAddr, at: Place) {
         let slot = self.by_mac(mac).and_then(|index| self.slots.get_mut(index.index()));
         if let Some(host) = slot.and_then(Option::as_mut) {
             (host.verified_at, host.queried) = (Some(now), Some(at));
@@ -364,14 +364,14 @@ impl HostTable {
     }
 
     /// Returns a host whose last move is to be verified now, if there is one.
-    pub fn verify_due(&self, now: Time) -> Option<HostIndex> {
+    pub(crate) fn verify_due(&self, now: Time) -> Option<HostIndex> {
         let &(due, mac) = self.unverified.first()?;
         self.by_mac(mac).filter(|_| due <= now)
     }
 
     /// Makes `index` the owner of `ip`. A host with too many addresses loses its oldest, but never
     /// `keep`.
-    pub fn own(&mut self, index: HostIndex, ip: IpAddr, keep: Option<IpAddr>) -> Owned {
+    pub(crate) fn own(&mut self, index: HostIndex, ip: IpAddr, keep: Option<IpAddr>) -> Owned {
         let plain = match ip {
             IpAddr::V4(ip) => !ip.is_broadcast(),
             IpAddr::V6(_) => true,
@@ -400,7 +400,7 @@ impl HostTable {
     }
 
     /// Removes the address `ip` from `index`.
-    pub fn disown(&mut self, index: HostIndex, ip: IpAddr) {
+    pub(crate) fn disown(&mut self, index: HostIndex, ip: IpAddr) {
         if self.by_ip(ip) == Some(index) {
             self.by_ip.remove(&ip);
         }
@@ -411,7 +411,7 @@ impl HostTable {
     }
 
     /// Withdraws the claim for `mac` at `place`.
-    pub fn withdraw(&mut self, place: Place, mac: MacAddr) -> Withdrawn {
+    pub(crate) fn withdraw(&mut self, place: Place, mac: MacAddr) -> Withdrawn {
         let Some(index) = self.by_mac(mac) else {
             return Withdrawn::Nothing;
         };
@@ -435,7 +435,7 @@ impl HostTable {
     }
 
     /// Removes a host and its addresses.
-    pub fn forget(&mut self, index: HostIndex) {
+    pub(crate) fn forget(&mut self, index: HostIndex) {
         let Some(host) = self.slots.get_mut(index.index()).and_then(Option::take) else {
             return;
         };
@@ -457,7 +457,7 @@ impl HostTable {
     }
 
     /// Returns all claims by a switch, including superseded ones.
-    pub fn claimed_by(&self, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
+    pub(crate) fn claimed_by(&self, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
         let hosts = self.iter().map(|(_, host)| host);
         hosts
             .flat_map(|host| host.claims.iter().map(|claim| (claim.place, host.mac)))
@@ -466,14 +466,14 @@ impl HostTable {
     }
 
     /// Returns when the next unconfirmed claim expires, or the next move must be verified.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         let runs_out = self.unconfirmed.first().map(|&(until, _, _)| until);
         let due = self.unverified.first().map(|&(due, _)| due);
         [runs_out, due].into_iter().flatten().min()
     }
 
     /// Returns a claim that has expired by `now` and is to be withdrawn.
-    pub fn run_out(&mut self, now: Time) -> Option<(Place, MacAddr)> {
+    pub(crate) fn run_out(&mut self, now: Time) -> Option<(Place, MacAddr)> {
         let first = self.unconfirmed.first().filter(|&&(until, _, _)| until <= now);
         let &(until, mac, place) = first?;
         self.unconfirmed.remove(&(until, mac, place));

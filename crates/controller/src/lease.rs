@@ -114,44 +114,44 @@ pub(super) struct Leases {
 /// Queries.
 impl Leases {
     /// Creates a table without leases.
-    pub fn new(excluded: BTreeSet<Ipv4Addr>) -> Leases {
+    pub(crate) fn new(excluded: BTreeSet<Ipv4Addr>) -> Leases {
         Leases { excluded, ..Leases::default() }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Lease)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Lease)> {
         self.by_ip.iter().map(|(&ip, lease)| (ip, lease))
     }
 
     /// Returns whether an address counts towards the limit of a port. Every leased address does
     /// unless it is reserved, because an external server may lease addresses from its own pool.
-    pub fn counts(&self, ip: Ipv4Addr) -> bool {
+    pub(crate) fn counts(&self, ip: Ipv4Addr) -> bool {
         !self.excluded.contains(&ip)
     }
 
     /// Returns the state and the owner of an address.
-    pub fn get(&self, ip: Ipv4Addr) -> Option<&Lease> {
+    pub(crate) fn get(&self, ip: Ipv4Addr) -> Option<&Lease> {
         self.by_ip.get(&ip)
     }
 
     /// Returns the address that a client holds or held last.
-    pub fn last_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
+    pub(crate) fn last_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
         self.by_mac.get(&mac).copied()
     }
 
     /// Returns the address that is offered to a client, bound to it, or in use by it.
-    pub fn of(&self, mac: MacAddr) -> Option<(Ipv4Addr, &Lease)> {
+    pub(crate) fn of(&self, mac: MacAddr) -> Option<(Ipv4Addr, &Lease)> {
         let ip = self.last_of(mac)?;
         let lease = self.by_ip.get(&ip)?;
         lease.is_held().then_some((ip, lease))
     }
 
     /// Returns whether an address is bound to this client or in use by it.
-    pub fn lasts_with(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+    pub(crate) fn lasts_with(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         self.by_ip.get(&ip).is_some_and(|lease| lease.is_lasting() && lease.holder.mac == mac)
     }
 
     /// Returns whether an address belongs to another client, or is declined.
-    pub fn taken_from(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+    pub(crate) fn taken_from(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         self.by_ip.get(&ip).is_some_and(|lease| match lease.state {
             LeaseState::Free => false,
             LeaseState::Declined => true,
@@ -160,7 +160,7 @@ impl Leases {
     }
 
     /// Returns whether an address belongs to another host, so that a claim by this host is refused.
-    pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+    pub(crate) fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         let is_declined = |lease: &Lease| lease.state == LeaseState::Declined;
         let is_declined = self.by_ip.get(&ip).is_some_and(is_declined);
         self.taken_from(mac, ip) && !is_declined && !self.is_used_at(at, ip)
@@ -168,25 +168,25 @@ impl Leases {
 
     /// Returns whether a host at a port uses an address without a lease. Another host at the same
     /// port may then take the address.
-    pub fn is_used_at(&self, at: Place, ip: Ipv4Addr) -> bool {
+    pub(crate) fn is_used_at(&self, at: Place, ip: Ipv4Addr) -> bool {
         let lease = self.by_ip.get(&ip);
         lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.place == at)
     }
 
     /// Returns the number of addresses at a port that are bound or in use, without reserved ones.
-    pub fn lasting_at(&self, at: Place) -> usize {
+    pub(crate) fn lasting_at(&self, at: Place) -> usize {
         self.by_port.get(&at).map_or(0, |port| port.lasting.len())
     }
 
     /// Returns the oldest offered or declined address at a port that has more than `max` of them.
-    pub fn surplus_at(&self, at: Place, max: usize) -> Option<Ipv4Addr> {
+    pub(crate) fn surplus_at(&self, at: Place, max: usize) -> Option<Ipv4Addr> {
         let passing = &self.by_port.get(&at)?.passing;
         passing.front().copied().filter(|_| passing.len() > max)
     }
 
     /// Returns the address at a port whose host has been gone longest, if that is at least
     /// [`SETTLE`].
-    pub fn longest_gone_at(&self, now: Time, at: Place) -> Option<Ipv4Addr> {
+    pub(crate) fn longest_gone_at(&self, now: Time, at: Place) -> Option<Ipv4Addr> {
         let lasting = self.by_port.get(&at)?.lasting.iter();
         let gone = lasting.filter_map(|ip| {
             let lease = self.by_ip.get(ip).filter(|lease| lease.shown_at.is_none())?;
@@ -196,22 +196,22 @@ impl Leases {
     }
 
     /// Returns the lease whose host has been gone longest, and the time since when it has been.
-    pub fn longest_gone(&self) -> Option<(Time, Ipv4Addr)> {
+    pub(crate) fn longest_gone(&self) -> Option<(Time, Ipv4Addr)> {
         self.gone.first().copied()
     }
 
     /// Returns the address that has been free longest.
-    pub fn longest_free(&self) -> Option<Ipv4Addr> {
+    pub(crate) fn longest_free(&self) -> Option<Ipv4Addr> {
         self.free.first().map(|&(_, ip)| ip)
     }
 
     /// Returns the time of the next expiry of a state, and the address concerned.
-    pub fn next_expiry(&self) -> Option<(Time, Ipv4Addr)> {
+    pub(crate) fn next_expiry(&self) -> Option<(Time, Ipv4Addr)> {
         self.expiry.first().copied()
     }
 
     /// Returns when the next absent holder will have been absent for [`SETTLE`], and its address.
-    pub fn next_settled(&self) -> Option<(Time, Ipv4Addr)> {
+    pub(crate) fn next_settled(&self) -> Option<(Time, Ipv4Addr)> {
         self.settling.first().map(|&(since, ip)| (since + SETTLE, ip))
     }
 
@@ -232,17 +232,17 @@ impl Leases {
 /// Changes.
 impl Leases {
     /// Removes addresses from the pool.
-    pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
+    pub(crate) fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
         self.excluded.extend(ips);
     }
 
     /// Returns the addresses whose stored entry may have changed since the last call.
-    pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
         core::mem::take(&mut self.changed)
     }
 
     /// Inserts a new address in all indices.
-    pub fn put(&mut self, ip: Ipv4Addr, lease: Lease) {
+    pub(crate) fn put(&mut self, ip: Ipv4Addr, lease: Lease) {
         let state = lease.state;
         match state {
             LeaseState::Free => self.free.insert((lease.until, ip)),
@@ -272,7 +272,7 @@ impl Leases {
     }
 
     /// Removes an address from all indices.
-    pub fn take(&mut self, ip: Ipv4Addr) -> Option<Lease> {
+    pub(crate) fn take(&mut self, ip: Ipv4Addr) -> Option<Lease> {
         let lease = self.by_ip.remove(&ip)?;
         self.changed.insert(ip);
         self.expiry.remove(&(lease.until, ip));
@@ -292,7 +292,7 @@ impl Leases {
     }
 
     /// Changes the lease of an address, if it has one.
-    pub fn update(&mut self, ip: Ipv4Addr, change: impl FnOnce(&mut Lease)) {
+    pub(crate) fn update(&mut self, ip: Ipv4Addr, change: impl FnOnce(&mut Lease)) {
         if let Some(mut lease) = self.take(ip) {
             change(&mut lease);
             self.put(ip, lease);
@@ -300,7 +300,7 @@ impl Leases {
     }
 
     /// Removes the record that a client has had a certain address.
-    pub fn unlink(&mut self, mac: MacAddr, ip: Ipv4Addr) {
+    pub(crate) fn unlink(&mut self, mac: MacAddr, ip: Ipv4Addr) {
         if self.by_mac.get(&mac) == Some(&ip) {
             self.by_mac.remove(&mac);
         }

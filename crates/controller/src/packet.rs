@@ -158,7 +158,7 @@ pub struct Grant<'a> {
 /// The destination follows RFC 2131 §4.1. A DHCPNAK is broadcast. Otherwise the reply goes to the
 /// client's current address. If the client has none, the reply is broadcast if the client asked for
 /// that. Otherwise it goes to the assigned address and the client's hardware address.
-pub fn reply(
+pub(crate) fn reply(
     request: &Request,
     kind: DhcpMessageType,
     from: (MacAddr, Ipv4Addr),

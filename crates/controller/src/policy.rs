@@ -20,7 +20,7 @@ use axon_wire::{MacAddr, NodeId, PortNo};
 use core::net::IpAddr;
 
 /// Maximum number of operator changes of each kind. A pair takes about 40 bytes.
-pub const CHANGES_MAX: usize = 16_384;
+pub(crate) const CHANGES_MAX: usize = 16_384;
 
 /// Port of a switch, as the policy identifies it.
 pub type PortOf = (NodeId, PortNo);
@@ -131,12 +131,12 @@ impl Policy {
     }
 
     /// Returns whether an operator has changed the policy.
-    pub fn is_changed(&self) -> bool {
+    pub(crate) fn is_changed(&self) -> bool {
         !self.changed_quarantine.is_empty() || !self.changed_pairs.is_empty()
     }
 
     /// Returns the group of a host, by its MAC address or else by its port.
-    pub fn group(&self, of: &Identity) -> Group {
+    pub(crate) fn group(&self, of: &Identity) -> Group {
         let by_mac = self.groups.get(&Subject::Mac(of.mac));
         let by_port = || self.groups.get(&port_of(of)?);
         by_mac.or_else(by_port).copied().unwrap_or_default()
@@ -149,7 +149,7 @@ impl Policy {
     }
 
     /// Returns whether a host is quarantined, by its MAC address or by its port.
-    pub fn is_quarantined(&self, host: &Identity) -> bool {
+    pub(crate) fn is_quarantined(&self, host: &Identity) -> bool {
         let mac = Subject::Mac(host.mac);
         self.holds(mac) || port_of(host).is_some_and(|port| self.holds(port))
     }
@@ -212,7 +212,7 @@ impl Policy {
     /// # Errors
     /// Both hosts are the same, one of the addresses is not a host address, or there are too many
     /// changes.
-    pub fn change_pair(
+    pub(crate) fn change_pair(
         &mut self,
         [a, b]: [&Identity; 2],
         allowed: bool,
@@ -239,7 +239,7 @@ impl Policy {
     ///
     /// # Errors
     /// The subject is a MAC address that is not a host address, or there are too many changes.
-    pub fn change_quarantine(
+    pub(crate) fn change_quarantine(
         &mut self,
         subject: Subject,
         on: bool,
@@ -260,7 +260,7 @@ impl Policy {
     }
 
     /// Restores a stored change. Other stored entries are ignored.
-    pub fn restore(&mut self, stored: &Stored) {
+    pub(crate) fn restore(&mut self, stored: &Stored) {
         match *stored {
             Stored::Pair(pair, allowed) => {
                 self.changed_pairs.insert(pair, allowed);
@@ -273,14 +273,14 @@ impl Policy {
     }
 
     /// Returns all quarantined hosts and ports, in order.
-    pub fn quarantined(&self) -> impl Iterator<Item = Subject> {
+    pub(crate) fn quarantined(&self) -> impl Iterator<Item = Subject> {
         let all: BTreeSet<Subject> =
             self.quarantine.iter().chain(self.changed_quarantine.keys()).copied().collect();
         all.into_iter().filter(|subject| self.holds(*subject))
     }
 
     /// Returns the pairs for which an operator has changed what their groups allow.
-    pub fn changed_pairs(&self) -> impl Iterator<Item = (HostPair, bool)> {
+    pub(crate) fn changed_pairs(&self) -> impl Iterator<Item = (HostPair, bool)> {
         self.changed_pairs.iter().map(|(&pair, &allowed)| (pair, allowed))
     }
 }

@@ -139,13 +139,16 @@ impl Graph {
     }
 
     /// Returns a number that grows with every change to the edges.
-    pub fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
     /// Returns the switches whose edges have changed after `generation`, with repetitions, or
     /// `None` if the journal does not reach back that far.
-    pub fn touched_since(&self, generation: u64) -> Option<impl Iterator<Item = SwitchIndex>> {
+    pub(crate) fn touched_since(
+        &self,
+        generation: u64,
+    ) -> Option<impl Iterator<Item = SwitchIndex>> {
         let count = usize::try_from(self.generation.checked_sub(generation)?).ok()?;
         let skipped = self.journal.len().checked_sub(count)?;
         Some(self.journal.range(skipped..).copied())
@@ -154,7 +157,7 @@ impl Graph {
     /// Looks up the sender `incarnation`. Adds it if it is a new switch. Starts a later incarnation
     /// of a known switch, which keeps the ports of the previous incarnation until `until` at the
     /// latest.
-    pub fn admit(&mut self, incarnation: Incarnation, until: Time) -> Admission {
+    pub(crate) fn admit(&mut self, incarnation: Incarnation, until: Time) -> Admission {
         if let Some(index) = self.index_of(incarnation.node) {
             let switch = &mut self.switches[index.index()];
             if incarnation.number == switch.incarnation.number {
@@ -182,14 +185,14 @@ impl Graph {
 
     /// Returns the index of a switch from the controller's store, and adds the switch if it is new.
     /// The switch has no incarnation and no edges until a message arrives from it.
-    pub fn remember(&mut self, node: NodeId) -> SwitchIndex {
+    pub(crate) fn remember(&mut self, node: NodeId) -> SwitchIndex {
         let known = self.index_of(node);
         known.unwrap_or_else(|| self.add(Incarnation { node, number: 0 }))
     }
 
     /// Adds the ports of a switch as given in the fabric file, and the switch itself if it is new.
     /// They count until the switch reports its own.
-    pub fn assume(&mut self, node: NodeId, ports: &[PortState]) -> SwitchIndex {
+    pub(crate) fn assume(&mut self, node: NodeId, ports: &[PortState]) -> SwitchIndex {
         let index = self.remember(node);
         let switch = &mut self.switches[index.index()];
         switch.ports = ports.iter().map(|state| (state.port, state.peer)).collect();
@@ -207,12 +210,12 @@ impl Graph {
     }
 
     /// Returns the edge at a port, if both ends agree on it.
-    pub fn edge(&self, from: SwitchIndex, egress: PortNo) -> Option<&Edge> {
+    pub(crate) fn edge(&self, from: SwitchIndex, egress: PortNo) -> Option<&Edge> {
         self.edges(from).iter().find(|edge| edge.egress == egress)
     }
 
     /// Returns whether a port without an edge may get one once more switches have sent their state.
-    pub fn is_undecided(&self, from: SwitchIndex, egress: PortNo) -> bool {
+    pub(crate) fn is_undecided(&self, from: SwitchIndex, egress: PortNo) -> bool {
         let silent = |index: SwitchIndex| self.switch(index).version.is_none();
         match self.switch(from).ports.get(&egress) {
             _ if silent(from) => true,
@@ -224,7 +227,7 @@ impl Graph {
     }
 
     /// Records a switch's port state, unless an equal or newer version is already known.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         index: SwitchIndex,
         version: u64,
@@ -246,12 +249,12 @@ impl Graph {
     }
 
     /// Returns when to call [`Graph::run_out`] next. Early or repeated calls are harmless.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.before_until
     }
 
     /// Expires ports of earlier incarnations.
-    pub fn run_out(&mut self, now: Time) -> Change {
+    pub(crate) fn run_out(&mut self, now: Time) -> Change {
         let mut all = Change::default();
         if self.before_until.is_none_or(|until| until > now) {
             return all;

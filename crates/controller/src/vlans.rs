@@ -349,7 +349,8 @@ impl Vlans {
     }
 }
 
-/// Adds to an effect what depends on the VLAN: tags of routes. Returns `None` for a change that is not stored for a VLAN.
+/// Adds to an effect what depends on the VLAN: tags of routes. Returns `None` for a change that is
+/// not stored for a VLAN.
 fn within(net: &View, mut effect: Effect) -> Option<Effect> {
     let vlan = net.vlan();
     let is_tagged = |at: (NodeId, PortNo)| net.fabric().is_tagged(vlan, at);

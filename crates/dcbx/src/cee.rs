@@ -185,7 +185,7 @@ fn applications_fit(own: &[CeeApplication], theirs: &[CeeApplication]) -> bool {
 
 impl Cee {
     /// Processes the last TLV from the only peer. `peer` is `None` without a peer, or with several.
-    pub fn update(&mut self, config: &CeeConfig, peer: Option<&wire::Cee>) {
+    pub(crate) fn update(&mut self, config: &CeeConfig, peer: Option<&wire::Cee>) {
         match peer {
             Some(peer) => {
                 self.had_peer = true;
@@ -246,7 +246,7 @@ impl Cee {
 
     /// Returns the TLV to send. It contains the parts as last advertised, and acknowledges the
     /// peer's last number.
-    pub fn to_send(&self) -> wire::Cee {
+    pub(crate) fn to_send(&self) -> wire::Cee {
         let mut features = Vec::new();
         if let Some(Sent { head, desired }) = self.groups.sent.clone() {
             features.push(Feature::Groups(head, desired));
@@ -265,29 +265,32 @@ impl Cee {
 
     /// Returns whether the PFC state is derived from the current peer, which requires its
     /// acknowledgement.
-    pub const fn has_decided_pfc(&self) -> bool {
+    pub(crate) const fn has_decided_pfc(&self) -> bool {
         self.pfc.decided
     }
 
     /// Returns the state of the priority groups.
-    pub const fn groups(&self) -> &FeatureState<Groups> {
+    #[cfg(test)]
+    pub(crate) const fn groups(&self) -> &FeatureState<Groups> {
         &self.groups.state
     }
 
     /// Returns the state of PFC.
-    pub const fn pfc(&self) -> &FeatureState<CeePfc> {
+    #[cfg(test)]
+    pub(crate) const fn pfc(&self) -> &FeatureState<CeePfc> {
         &self.pfc.state
     }
 
     /// Returns the state of the application priorities.
-    pub const fn applications(&self) -> &FeatureState<Vec<CeeApplication>> {
+    #[cfg(test)]
+    pub(crate) const fn applications(&self) -> &FeatureState<Vec<CeeApplication>> {
         &self.applications.state
     }
 
     /// Returns the operational state in the standard's terms. `own` is the port's configuration. If
     /// PFC is in error, it is off. The port keeps its own ETS table if its own groups apply, or if
     /// the peer's groups cannot be expressed as traffic classes.
-    pub fn operational(&self, own: &IeeeConfig, notes: &mut Vec<DcbxNote>) -> Operational {
+    pub(crate) fn operational(&self, own: &IeeeConfig, notes: &mut Vec<DcbxNote>) -> Operational {
         let errors = [
             (self.groups.state.error, wire::PART_GROUPS),
             (self.pfc.state.error, wire::PART_PFC),
@@ -319,7 +322,7 @@ impl Cee {
 /// Converts priority groups to an ETS table. Each group that has priorities becomes a traffic class
 /// with the group's share, in ascending order, and the strict group becomes the class above them.
 /// Returns `None` if a reserved group is used or the shares do not sum to 100.
-pub fn ets_of(groups: &Groups) -> Option<Ets> {
+pub(crate) fn ets_of(groups: &Groups) -> Option<Ets> {
     let mut used: Vec<u8> = groups.group_of.to_vec();
     used.sort_unstable();
     used.dedup();

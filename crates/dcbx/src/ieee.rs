@@ -112,7 +112,7 @@ pub struct Remote {
 
 /// Returns the only neighbour that sends TLVs of `dialect`. If there are several, returns `None`
 /// and adds a note.
-pub fn only_peer<'a>(
+pub(crate) fn only_peer<'a>(
     neighbours: &'a [Neighbour],
     dialect: Dialect,
     notes: &mut Vec<DcbxNote>,
@@ -130,7 +130,11 @@ pub fn only_peer<'a>(
 
 impl Remote {
     /// Parses the TLVs from `peer`. A TLV that cannot be parsed or is repeated counts as absent.
-    pub fn read(peer: &Neighbour, duplicates: Duplicates, notes: &mut Vec<DcbxNote>) -> Remote {
+    pub(crate) fn read(
+        peer: &Neighbour,
+        duplicates: Duplicates,
+        notes: &mut Vec<DcbxNote>,
+    ) -> Remote {
         let empty = Remote { mac: peer.mac, ..Remote::default() };
         let ours = |tlv: &'_ Tlv| match tlv.organisation() {
             Some((OUI_IEEE, subtype, _))
@@ -181,7 +185,7 @@ impl Remote {
 impl IeeeConfig {
     /// Returns the operational state of the port with MAC address `own`. `remote` is the only peer,
     /// if there is one.
-    pub fn operational(
+    pub(crate) fn operational(
         &self,
         own: MacAddr,
         remote: Option<&Remote>,
@@ -247,7 +251,7 @@ impl IeeeConfig {
 
     /// Returns the TLVs to send while `operational` is in force. They contain this state, not the
     /// configuration.
-    pub fn tlvs(&self, operational: &Operational) -> Vec<Tlv> {
+    pub(crate) fn tlvs(&self, operational: &Operational) -> Vec<Tlv> {
         let configuration = EtsConfiguration {
             willing: self.ets_willing,
             credit_based: self.credit_based,

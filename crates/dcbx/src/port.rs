@@ -94,7 +94,7 @@ impl DcbPort {
     }
 
     /// Returns the values that the only peer advertises in the standard's form.
-    pub const fn remote(&self) -> Option<&Remote> {
+    pub(crate) const fn remote(&self) -> Option<&Remote> {
         self.remote.as_ref()
     }
 
@@ -105,18 +105,19 @@ impl DcbPort {
     }
 
     /// Returns the treatment of frames by priority, if there is a domain to defend.
-    pub fn treatments(&self) -> Option<[Treatment; PRIORITIES]> {
+    pub(crate) fn treatments(&self) -> Option<[Treatment; PRIORITIES]> {
         let defences = self.defences.as_ref()?;
         Some(Priority::ALL.map(|priority| defences.treatment(priority)))
     }
 
     /// Returns the CEE state machines.
-    pub const fn cee(&self) -> &Cee {
+    #[cfg(test)]
+    pub(crate) const fn cee(&self) -> &Cee {
         &self.cee
     }
 
     /// Returns the form of DCBX in use.
-    pub const fn speaking(&self) -> Dialect {
+    pub(crate) const fn speaking(&self) -> Dialect {
         self.speaking
     }
 
@@ -156,7 +157,8 @@ impl DcbPort {
     }
 
     /// Changes the configuration. A change of mode resets the state.
-    pub fn configure(&mut self, now: Time, config: DcbxConfig, out: &mut Vec<DcbEvent>) {
+    #[cfg(test)]
+    pub(crate) fn configure(&mut self, now: Time, config: DcbxConfig, out: &mut Vec<DcbEvent>) {
         if config.mode != self.config.mode {
             (self.cee, self.speaking) = (Cee::default(), dialect(config.mode));
         }

@@ -19,7 +19,7 @@ use axon_wire::dcbx::cee::{CeePfc, GROUP_STRICT, Groups};
 use axon_wire::dcbx::ieee::{Application, Ets, Tsa};
 
 /// Number of traffic classes on each port of a plane.
-pub const CLASSES_MAX: u8 = 8;
+pub(crate) const CLASSES_MAX: u8 = 8;
 
 /// DCBX settings of a switch's ports that cannot be derived from the configuration of its plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub enum Recommendation {
 }
 
 /// Returns the ETS table in a plane's configuration.
-pub fn ets_of(dcb: &DcbConfig) -> Ets {
+pub(crate) fn ets_of(dcb: &DcbConfig) -> Ets {
     let mut ets = Ets { class_of: dcb.prio_tc, ..Ets::default() };
     for (class, algorithm) in dcb.schedule.classes.iter().enumerate() {
         (ets.tsa[class], ets.percent[class]) = match *algorithm {

@@ -26,22 +26,22 @@ struct Address {
 
 impl Addresses {
     /// Returns the addresses, most recently used last.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = IpAddr> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = IpAddr> {
         self.0.iter().map(|address| address.ip)
     }
 
     /// Returns whether there are no addresses.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns whether the host has this address.
-    pub fn contains(&self, ip: IpAddr) -> bool {
+    pub(crate) fn contains(&self, ip: IpAddr) -> bool {
         self.iter().any(|own| own == ip)
     }
 
     /// Returns the most recently used address.
-    pub fn newest(&self) -> Option<IpAddr> {
+    pub(crate) fn newest(&self) -> Option<IpAddr> {
         self.iter().next_back()
     }
 

@@ -13,7 +13,6 @@ use crate::config::EdgeConfig;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_link::config::NodeConfig;
-use axon_link::member::Member;
 use axon_node::agenda::Agenda;
 use axon_node::telemetry::EdgeCounters;
 use axon_node::{Capabilities, PortView, RouteKey, Snapshot};
@@ -172,11 +171,6 @@ impl Edge {
     /// Returns the memberships of hosts at this switch: port, host, group.
     pub fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
         self.parts.groups().members().all()
-    }
-
-    /// Returns the bond ports, in order.
-    pub fn bond_ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
-        self.parts.bonds().ports()
     }
 
     /// Returns the number of route requests to the controller in flight.

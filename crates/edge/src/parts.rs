@@ -56,10 +56,6 @@ impl Parts {
         self.learning.hosts()
     }
 
-    pub(super) fn bonds(&self) -> &Bonds {
-        &self.bonds
-    }
-
     pub(super) fn routes(&self) -> &Routes {
         &self.routes
     }
@@ -189,7 +185,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The drop reason, if the frame is dropped now.
-    pub fn waited_for_list(&mut self, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+    pub(crate) fn waited_for_list(&mut self, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let (source, group) = self.parts.groups.pair_of(frame)?;
         if !self.parts.hosts().is_on(source, port) {
             return Err(Drop::Refused);
@@ -310,7 +306,7 @@ impl Call<'_> {
     }
 
     /// Removes these routes and reports that to the controller.
-    pub fn remove_idle(&mut self, idle: &[(PortNo, RouteKey)]) {
+    pub(crate) fn remove_idle(&mut self, idle: &[(PortNo, RouteKey)]) {
         self.parts.routes.remove_idle(&mut self.cx, idle);
     }
 

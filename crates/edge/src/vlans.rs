@@ -77,7 +77,8 @@ impl Edges {
     }
 
     /// Returns the edge of a VLAN, if the fabric has it.
-    pub fn get(&self, vlan: VlanId) -> Option<&Edge> {
+    #[cfg(test)]
+    pub(crate) fn get(&self, vlan: VlanId) -> Option<&Edge> {
         if vlan.is_none() { Some(&self.plain) } else { self.of.get(&vlan).map(|edge| &**edge) }
     }
 

@@ -75,7 +75,7 @@ impl Waiting {
 
     /// Returns the keys of all non-empty queues.
     #[cfg(test)]
-    pub fn keys(&self) -> impl Iterator<Item = (PortNo, RouteKey)> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (PortNo, RouteKey)> {
         self.queues.keys().copied()
     }
 }

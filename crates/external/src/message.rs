@@ -10,7 +10,7 @@ pub const VERSION: u16 = 1;
 
 /// Longest message, in bytes, not counting its length field. An end that exceeds this limit counts
 /// as failed.
-pub const MESSAGE_BYTES_MAX: usize = 1 << 24;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 24;
 
 /// Message from the switch to its program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ impl Peer {
     ///
     /// # Errors
     /// The system cannot start the process.
-    pub fn spawn(mut command: Command, sink: Option<Sink>) -> std::io::Result<Peer> {
+    pub(crate) fn spawn(mut command: Command, sink: Option<Sink>) -> std::io::Result<Peer> {
         let (near, far) = UnixStream::pair()?;
         command.stdin(Stdio::from(OwnedFd::from(far)));
         match sink {

@@ -68,7 +68,7 @@ impl Waiting {
     }
 
     /// Returns a program that has failed before its start.
-    pub fn failed(why: String) -> Waiting {
+    pub(crate) fn failed(why: String) -> Waiting {
         Waiting {
             peer: Peer::none(),
             place: None,

@@ -30,7 +30,7 @@ const CONTROLLER: &str = "c1";
 ///
 /// # Errors
 /// The first impossible setting, by key.
-pub fn build(file: &File) -> Result<Fabric, Problem> {
+pub(crate) fn build(file: &File) -> Result<Fabric, Problem> {
     check(file)?;
     let hop_width = hop_width(file.hop_width)?;
     let mut plan = plan(file)?;

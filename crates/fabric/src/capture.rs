@@ -32,7 +32,7 @@ pub enum CaptureError {
 ///
 /// # Errors
 /// The file is no capture, not one of Ethernet, broken, or longer than `bytes_max`.
-pub fn read(input: impl Read, bytes_max: u64) -> Result<Vec<CapturedFrame>, CaptureError> {
+pub(crate) fn read(input: impl Read, bytes_max: u64) -> Result<Vec<CapturedFrame>, CaptureError> {
     let mut reader = Reader::new(input)?;
     let mut frames = Vec::new();
     let (mut first, mut latest) = (None, Span::ZERO);

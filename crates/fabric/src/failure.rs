@@ -73,7 +73,8 @@ impl Failed {
 
 impl FailureProof {
     /// Returns whether no cycle was found and no pair is unreachable.
-    pub fn is_proved(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_proved(&self) -> bool {
         let is_free = |verdict: &Verdict| matches!(verdict, Verdict::Free(_));
         is_free(&self.during) && is_free(&self.after) && self.unreachable.is_empty()
     }

@@ -26,7 +26,7 @@ pub const fn host_mac(index: usize) -> MacAddr {
 }
 
 /// Returns the default MAC of an agent by index: `02:61:` and its number.
-pub const fn agent_mac(index: usize) -> MacAddr {
+pub(crate) const fn agent_mac(index: usize) -> MacAddr {
     mac(b'a', index)
 }
 

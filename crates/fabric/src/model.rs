@@ -332,7 +332,7 @@ pub struct HostPriorities {
 
 impl HostPriorities {
     /// Returns the priority that a frame has from its port on, indexed by that of its tag.
-    pub fn table(&self) -> [Priority; PRIORITIES] {
+    pub(crate) fn table(&self) -> [Priority; PRIORITIES] {
         let of = |priority| if self.allowed.contains(priority) { priority } else { self.otherwise };
         Priority::ALL.map(of)
     }
@@ -437,7 +437,7 @@ impl Fabric {
     ///
     /// # Panics
     /// If there is no such cable.
-    pub fn wire(&self, cable: Cable) -> &Wire {
+    pub(crate) fn wire(&self, cable: Cable) -> &Wire {
         match cable {
             Cable::Link(link) => &self.links[link].wire,
             Cable::Host(host) => &self.hosts[host].wire,

@@ -6,7 +6,7 @@ use crate::model::Fabric;
 use axon_wire::{PortNo, Priority};
 
 /// Maximum characters of a port's name.
-pub const PORT_NAME_MAX: usize = 15;
+pub(crate) const PORT_NAME_MAX: usize = 15;
 
 /// Returns whether a new Linux device can have this name: the kernel's own rule (`dev_valid_name`),
 /// without the per cent sign, which the kernel replaces by a number.

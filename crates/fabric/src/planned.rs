@@ -165,7 +165,7 @@ impl<'a> Planned<'a> {
 
     /// Acknowledges all that the switches were sent, and advances until frames on old paths have
     /// left the fabric. Returns whether the controller was waiting for that.
-    pub fn drain(&mut self) -> bool {
+    pub(crate) fn drain(&mut self) -> bool {
         let Some(number) = self.awaited.take().filter(|_| self.controller.is_draining()) else {
             return false;
         };
@@ -182,7 +182,7 @@ impl<'a> Planned<'a> {
     }
 
     /// Reports that the link at one port of a switch is down. Returns the controller's commands.
-    pub fn lose(&mut self, end: End) -> Vec<Effect> {
+    pub(crate) fn lose(&mut self, end: End) -> Vec<Effect> {
         self.ports[end.switch].0.retain(|state| state.port != end.port);
         self.hello(end.switch);
         self.carry_out()
@@ -205,7 +205,7 @@ impl<'a> Planned<'a> {
 
     /// Returns the connected component of each switch of the fabric, as the lowest switch in it, in
     /// the controller's view.
-    pub fn parts(&self) -> Vec<usize> {
+    pub(crate) fn parts(&self) -> Vec<usize> {
         let graph = self.controller.graph();
         let mut lowest: Vec<usize> = (0..self.fabric.switches.len()).collect();
         let mut changed = true;

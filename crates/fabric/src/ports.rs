@@ -19,7 +19,7 @@ use axon_wire::priority::{Priority, PrioritySet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the default priorities of hosts.
-pub fn default_priorities(dcb: &Dcb) -> HostPriorities {
+pub(crate) fn default_priorities(dcb: &Dcb) -> HostPriorities {
     let dcbx = dcb.dcbx.iter().flat_map(|dcbx| {
         [&dcbx.common]
             .into_iter()

@@ -6,7 +6,7 @@ use crate::model::Fabric;
 ///
 /// # Panics
 /// If the file would be refused: for tests and benchmarks, not for input.
-pub fn sample(topology: &str) -> Fabric {
+pub(crate) fn sample(topology: &str) -> Fabric {
     let text = format!("name: sample\ntopology: {{ {topology} }}\n");
     match crate::parse("sample".as_ref(), &text) {
         Ok(fabric) => fabric,

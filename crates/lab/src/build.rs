@@ -29,15 +29,15 @@ use std::fs::{self, File};
 use std::path::Path;
 
 /// State directory, as seen from inside the lab.
-pub const LAB: &str = "/run/lab";
+pub(crate) const LAB: &str = "/run/lab";
 /// Folder of the network namespaces.
-pub const NETNS: &str = "/run/netns";
+pub(crate) const NETNS: &str = "/run/netns";
 /// Folder of recordings, if any are written.
-pub const RECORDINGS: &str = "/run/recordings";
+pub(crate) const RECORDINGS: &str = "/run/recordings";
 /// Folder in which switches pin their programs and tables, if the kernel carries frames.
-pub const PINS: &str = "/run/bpf";
+pub(crate) const PINS: &str = "/run/bpf";
 /// Folder of the nodes' own files.
-pub const NODES: &str = "/run/node";
+pub(crate) const NODES: &str = "/run/node";
 
 /// Queue limit of a host's NIC, in bytes. It exceeds the size of a socket's send buffer, so that
 /// the socket blocks its sender and nothing is lost at the sender's NIC.
@@ -54,7 +54,7 @@ fn bind(from: &Path, to: &Path) -> Result<()> {
 
 /// Creates a mount namespace with its own /proc and /run. This process must already be the first of
 /// its PID namespace, because the launcher still needs the machine's /proc.
-pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
+pub(crate) fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
@@ -81,7 +81,7 @@ pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
 
 /// Creates the namespace and the files of one node. `hosts_file` becomes its /etc/hosts. Leaves the
 /// calling process in that namespace.
-pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
+pub(crate) fn make_node(node: &str, hosts_file: &str) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
     name_net(node)?;
     for which in ["all", "default"] {
@@ -97,7 +97,7 @@ pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
 
 /// Creates a node that shares the network namespace of `other` but has its own files. Leaves the
 /// calling process in that namespace.
-pub fn join_node(node: &str, other: &str, hosts_file: &str) -> Result<()> {
+pub(crate) fn join_node(node: &str, other: &str, hosts_file: &str) -> Result<()> {
     enter_net(other)?;
     name_net(node)?;
     own_files(node, hosts_file)
@@ -105,7 +105,7 @@ pub fn join_node(node: &str, other: &str, hosts_file: &str) -> Result<()> {
 
 /// Restricts ARP replies in the calling process's network namespace to addresses of the interface
 /// that received the request, because the other interfaces belong to the switch.
-pub fn leave_ports_to_switch() -> Result<()> {
+pub(crate) fn leave_ports_to_switch() -> Result<()> {
     for which in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv4/conf/{which}/arp_ignore");
         fs::write(&path, "1").with_context(|| format!("cannot write {path}"))?;
@@ -168,7 +168,7 @@ fn private_etc(own: &Path, hosts_file: &str) -> Result<()> {
 }
 
 /// Moves the calling process into a node's network namespace.
-pub fn enter_net(node: &str) -> Result<()> {
+pub(crate) fn enter_net(node: &str) -> Result<()> {
     let path = Path::new(NETNS).join(node);
     let handle = File::open(&path).with_context(|| format!("the lab has no node {node}"))?;
     setns(handle, CloneFlags::CLONE_NEWNET)
@@ -176,7 +176,7 @@ pub fn enter_net(node: &str) -> Result<()> {
 }
 
 /// Creates all cables.
-pub fn make_cables(plan: &Plan) -> Result<()> {
+pub(crate) fn make_cables(plan: &Plan) -> Result<()> {
     run("ip", &["-batch", "-"], &plan.ip_batch())
 }
 
@@ -193,7 +193,7 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
 ///
 /// An agent has its own rate and queues, and a TAP device has no offloads. The device is created
 /// here because the agent may restart.
-pub fn set_up_host(host: &HostPlan) -> Result<()> {
+pub(crate) fn set_up_host(host: &HostPlan) -> Result<()> {
     let device = host.device.as_str();
     if host.has_host_agent {
         run("ip", &["tuntap", "add", "dev", device, "mode", "tap"], "")

@@ -61,7 +61,7 @@ pub fn deadlock(fabric: &Fabric, first: &[NodeStatus], second: &[NodeStatus]) ->
 ///
 /// # Errors
 /// A switch has not answered.
-pub fn check_answers(fabric: &Fabric, status: &[NodeStatus]) -> Result<()> {
+pub(crate) fn check_answers(fabric: &Fabric, status: &[NodeStatus]) -> Result<()> {
     if fabric.dcb.as_ref().is_none_or(|dcb| dcb.lossless.is_empty()) {
         return Ok(());
     }

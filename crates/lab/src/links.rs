@@ -21,7 +21,7 @@ impl Plan {
     /// # Errors
     /// There is no such link, or several links join the two nodes. The error lists the existing
     /// links.
-    pub fn link(&self, text: &str) -> Result<&Cable> {
+    pub(crate) fn link(&self, text: &str) -> Result<&Cable> {
         let expected = "expected two nodes such as s1,s2, or a port such as s1-p2";
         let Some((a, b)) = text.split_once(',') else {
             let mut found = self.cables.iter();

@@ -219,7 +219,7 @@ impl Plan {
     ///
     /// # Errors
     /// The file names a data plane that this machine or these options do not allow.
-    pub fn of(fabric: &Fabric, options: &UpOptions) -> Result<Plan, Problem> {
+    pub(crate) fn of(fabric: &Fabric, options: &UpOptions) -> Result<Plan, Problem> {
         let dataplanes = options.dataplanes(fabric)?;
         let offloads = Offloads::of(&dataplanes);
         let uplinks = uplinks(fabric, offloads, options.bridges)?;
@@ -292,38 +292,38 @@ impl Plan {
 
     /// Returns the nodes that together know all hosts: the controller or, without one, every switch
     /// that decides by itself.
-    pub fn knowing(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn knowing(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().filter(|_| self.is_static);
         self.controller.iter().chain(switches).map(String::as_str)
     }
 
     /// Returns the switch whose namespace a node shares, if any.
-    pub fn server_of(&self, node: &str) -> Option<&str> {
+    pub(crate) fn server_of(&self, node: &str) -> Option<&str> {
         let host = self.hosts.iter().find(|host| host.name == node)?;
         host.server.as_deref()
     }
 
     /// Returns all nodes. Each has a namespace, but a host on a server shares that of its switch.
-    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &str> {
         let hosts = self.hosts.iter().filter(|host| !host.has_host_agent);
         self.daemons().chain(hosts.map(|host| host.name.as_str()))
     }
 
     /// Returns the nodes with a daemon or a bridge: the controller, the switches, and the hosts
     /// with their own agent.
-    pub fn daemons(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn daemons(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().map(String::as_str);
         self.controller.as_deref().into_iter().chain(switches).chain(self.host_agents())
     }
 
     /// Returns the hosts that have their own agent, for DCB.
-    pub fn host_agents(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn host_agents(&self) -> impl Iterator<Item = &str> {
         let agents = self.hosts.iter().filter(|host| host.has_host_agent);
         agents.map(|host| host.name.as_str())
     }
 
     /// Returns the /etc/hosts of each node, which lists all hosts that have an address.
-    pub fn hosts_file(&self) -> String {
+    pub(crate) fn hosts_file(&self) -> String {
         let mut text = "127.0.0.1 localhost\n".to_owned();
         for host in &self.hosts {
             let address = host.address.map(|(address, _)| IpAddr::V4(address));
@@ -339,7 +339,7 @@ impl Plan {
     }
 
     /// Returns the devices of each node.
-    pub fn devices(&self) -> BTreeMap<&str, Vec<&CableEnd>> {
+    pub(crate) fn devices(&self) -> BTreeMap<&str, Vec<&CableEnd>> {
         let mut devices: BTreeMap<&str, Vec<&CableEnd>> = BTreeMap::new();
         for end in self.cables.iter().flat_map(|cable| &cable.ends) {
             devices.entry(&end.node).or_default().push(end);
@@ -352,7 +352,7 @@ impl Plan {
     /// Every device gets an ifindex that is unique in the lab. If the peer of a veth, in another
     /// namespace, has the same ifindex, the kernel delays the notification of carrier loss by up to
     /// a second (`linkwatch_urgent_event`).
-    pub fn ip_batch(&self) -> String {
+    pub(crate) fn ip_batch(&self) -> String {
         let mut text = String::new();
         let mut index = INDEX_FIRST;
         for Cable { ends: [a, b], mtu, .. } in &self.cables {

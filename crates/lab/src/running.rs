@@ -47,7 +47,7 @@ impl Lab {
     ///
     /// # Errors
     /// The directory of labs is not private to this user.
-    pub fn running() -> Result<Vec<String>> {
+    pub(crate) fn running() -> Result<Vec<String>> {
         let mut names = StateDir::all()?;
         names.retain(|name| StateDir::of(name).is_ok_and(|state| state.supervisor().is_some()));
         Ok(names)

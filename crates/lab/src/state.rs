@@ -126,7 +126,7 @@ impl StateDir {
     }
 
     /// Returns the directory at a known path, because inside the lab the path is different.
-    pub fn at(path: impl Into<PathBuf>) -> StateDir {
+    pub(crate) fn at(path: impl Into<PathBuf>) -> StateDir {
         StateDir { path: path.into() }
     }
 
@@ -170,7 +170,7 @@ impl StateDir {
     ///
     /// # Errors
     /// A check fails. The error says which one.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         root::check_private(self.path.parent().context("a lab's directory has a parent")?)?;
         root::check_private(&self.path)?;
         let (name, text) = MARKER;
@@ -232,7 +232,7 @@ impl StateDir {
     }
 
     /// Returns the path of the copied fabric file.
-    pub fn fabric(&self) -> PathBuf {
+    pub(crate) fn fabric(&self) -> PathBuf {
         self.path.join("fabric.yaml")
     }
 
@@ -241,14 +241,14 @@ impl StateDir {
     ///
     /// # Errors
     /// The file system's error.
-    pub fn keep_fabric(&self, file: &Path) -> Result<()> {
+    pub(crate) fn keep_fabric(&self, file: &Path) -> Result<()> {
         fs::copy(file, self.fabric()).context("cannot copy the fabric file")?;
         let origin = fs::canonicalize(file)?;
         Ok(fs::write(self.path.join("origin.json"), serde_json::to_vec(&origin)?)?)
     }
 
     /// Writes the options of the lab.
-    pub fn keep_options(&self, options: &UpOptions) -> Result<()> {
+    pub(crate) fn keep_options(&self, options: &UpOptions) -> Result<()> {
         Ok(fs::write(self.path.join("options.json"), serde_json::to_vec(options)?)?)
     }
 
@@ -256,7 +256,7 @@ impl StateDir {
     ///
     /// # Errors
     /// A file of the lab cannot be read.
-    pub fn load_plan(&self) -> Result<Plan> {
+    pub(crate) fn load_plan(&self) -> Result<Plan> {
         let mut plan = Plan::of(&self.load_fabric()?, &self.load_options()?)?;
         plan.follow(&self.moves());
         Ok(plan)
@@ -279,7 +279,7 @@ impl StateDir {
     ///
     /// # Errors
     /// The file is gone.
-    pub fn load_options(&self) -> Result<UpOptions> {
+    pub(crate) fn load_options(&self) -> Result<UpOptions> {
         Ok(serde_json::from_slice(&fs::read(self.path.join("options.json"))?)?)
     }
 
@@ -287,7 +287,7 @@ impl StateDir {
     ///
     /// # Errors
     /// The file, or a key file that it names, is gone, or there is no such router.
-    pub fn load_fabric(&self) -> Result<Fabric> {
+    pub(crate) fn load_fabric(&self) -> Result<Fabric> {
         let origin = self.origin()?;
         let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
         let mut fabric = axon_fabric::parse(&origin, &text)?;
@@ -340,7 +340,7 @@ impl StateDir {
     }
 
     /// Returns the path of the file with a daemon's last incarnation number.
-    pub fn incarnation(&self, node: &str) -> PathBuf {
+    pub(crate) fn incarnation(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.incarnation"))
     }
 

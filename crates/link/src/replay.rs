@@ -71,7 +71,7 @@ impl Received {
     ///
     /// # Errors
     /// The message is a replay, or of an earlier incarnation.
-    pub fn control(&mut self, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
+    pub(crate) fn control(&mut self, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
         match self.control.get_mut(&from.node) {
             Some(window) => window.admit(from.number, sequence),
             None => {
@@ -85,7 +85,12 @@ impl Received {
     ///
     /// # Errors
     /// The message is a replay, or of an earlier incarnation.
-    pub fn link(&mut self, port: PortNo, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
+    pub(crate) fn link(
+        &mut self,
+        port: PortNo,
+        from: Incarnation,
+        sequence: u64,
+    ) -> Result<(), Refusal> {
         let senders = self.links.entry(port).or_default();
         let Some(at) = senders.iter().position(|sender| sender.node == from.node) else {
             if senders.len() >= SENDERS_PER_PORT_MAX {
@@ -105,7 +110,7 @@ impl Received {
 
     /// Records that a sender has become the neighbour at a port. Its window is never evicted for a
     /// sender that has not.
-    pub fn neighbour(&mut self, port: PortNo, node: NodeId) {
+    pub(crate) fn neighbour(&mut self, port: PortNo, node: NodeId) {
         let senders = self.links.get_mut(&port).map_or(&mut [][..], Vec::as_mut_slice);
         if let Some(sender) = senders.iter_mut().find(|sender| sender.node == node) {
             sender.neighbour = true;
@@ -116,7 +121,7 @@ impl Received {
     ///
     /// # Errors
     /// The grant was received, or its number is below those remembered.
-    pub fn grant(&mut self, controller: Incarnation, sequence: u64) -> Result<(), Refusal> {
+    pub(crate) fn grant(&mut self, controller: Incarnation, sequence: u64) -> Result<(), Refusal> {
         let grants = &mut self.grants;
         if grants.controller != Some(controller) {
             *grants = Grants { controller: Some(controller), ..Grants::default() };

@@ -23,7 +23,7 @@ impl Clock {
     }
 
     /// Converts `time` to nanoseconds since 1970, based on the wall clock at the start.
-    pub fn unix_nanos(&self, time: Time) -> u64 {
+    pub(crate) fn unix_nanos(&self, time: Time) -> u64 {
         self.unix_nanos + time.as_nanos()
     }
 }

@@ -26,7 +26,7 @@ pub fn capabilities(hop_width: HopWidth) -> Capabilities {
 /// handle to the software plane `software`. Frames that the process never sees have no traffic
 /// classes and get no congestion notification. Only the software plane supports routes by source.
 /// At tc, HTB enforces link rates. XDP has no queues.
-pub fn in_kernel(hook: Hook, software: Capabilities) -> Capabilities {
+pub(crate) fn in_kernel(hook: Hook, software: Capabilities) -> Capabilities {
     let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
     let (name, features) = match hook {
         Hook::Tc => ("tc", by_source.with(Feature::Shaping)),
@@ -36,7 +36,7 @@ pub fn in_kernel(hook: Hook, software: Capabilities) -> Capabilities {
 }
 
 /// Returns the capabilities of the software plane `software` if a pipeline does its lookups.
-pub fn on_pipeline(hop_width: HopWidth, software: Capabilities) -> Capabilities {
+pub(crate) fn on_pipeline(hop_width: HopWidth, software: Capabilities) -> Capabilities {
     let program = program::capabilities(&PlaneConfig::largest(hop_width));
     Capabilities { name: program.name, ports: program.ports, ..software }
 }

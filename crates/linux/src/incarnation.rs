@@ -33,7 +33,7 @@ pub struct Incarnation {
 /// # Errors
 /// Another process uses the file, its content is invalid, or it cannot be read or written. The
 /// error includes the remedy.
-pub fn next(clock: &Clock, file: Option<&Path>) -> Result<Incarnation> {
+pub(crate) fn next(clock: &Clock, file: Option<&Path>) -> Result<Incarnation> {
     let now = clock.unix_nanos(Time::ZERO).max(1);
     let Some(file) = file else {
         return Ok(Incarnation { number: now, _lock: None });

@@ -32,7 +32,7 @@ pub struct Moderation {
 
 impl Moderation {
     /// Records a round at `now` that found this many frames.
-    pub fn round(&mut self, now: Time, frames: usize) {
+    pub(crate) fn round(&mut self, now: Time, frames: usize) {
         let frames = u32::try_from(frames).unwrap_or(u32::MAX);
         self.frames = self.frames.saturating_add(frames);
         self.rounds += u32::from(frames > 0);
@@ -46,7 +46,7 @@ impl Moderation {
 
     /// Returns the time for which to accumulate frames before the next poll. It is zero for a
     /// switch that is not busy and therefore sleeps until the next frame.
-    pub fn pause(&self) -> Span {
+    pub(crate) fn pause(&self) -> Span {
         if self.busy { PAUSE } else { Span::ZERO }
     }
 }

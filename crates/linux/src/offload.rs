@@ -45,7 +45,7 @@ pub fn complete_checksum(frame: &mut [u8], partial: PartialChecksum) -> bool {
 ///
 /// The kernel removes anything that looks like a tag, even from an Axon packet whose hops happen to
 /// read 0x8100. The bytes are therefore restored on every port.
-pub fn append_with_tag(store: &mut Vec<u8>, frame: &[u8], tag: Option<[u8; 4]>) {
+pub(crate) fn append_with_tag(store: &mut Vec<u8>, frame: &[u8], tag: Option<[u8; 4]>) {
     match (tag, frame.split_at_checked(12)) {
         (Some(tag), Some((addresses, rest))) => {
             store.extend_from_slice(addresses);

@@ -7,7 +7,7 @@ use axon_wire::{Bytes, Rate, Span, Time};
 pub const WIRE_OVERHEAD_BYTES: u64 = 24;
 
 /// Longest time by which the wire may lag behind the clock and still catch up. It bounds bursts.
-pub const SLACK: Span = Span::from_millis(2);
+pub(crate) const SLACK: Span = Span::from_millis(2);
 
 /// Model of one wire. It is busy for (bytes + 24) / rate after each frame.
 ///
@@ -24,13 +24,13 @@ pub struct Pacer {
 impl Pacer {
     /// Creates a free wire with this rate. Without a rate, the wire is free at once after every
     /// frame.
-    pub fn new(rate: Option<Rate>) -> Pacer {
+    pub(crate) fn new(rate: Option<Rate>) -> Pacer {
         Pacer { rate, free_at: Time::ZERO }
     }
 
     /// Puts a frame of `bytes` on the wire at `now`. Returns the time at which the wire is free
     /// again, which may be in the past.
-    pub fn send(&mut self, now: Time, bytes: usize) -> Time {
+    pub(crate) fn send(&mut self, now: Time, bytes: usize) -> Time {
         let Some(rate) = self.rate else { return Time::ZERO };
         let start = self.free_at.max(now - SLACK);
         self.free_at = start + rate.time_for(Bytes(bytes as u64 + WIRE_OVERHEAD_BYTES));

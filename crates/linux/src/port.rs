@@ -174,7 +174,7 @@ impl Pool {
     const KEPT: usize = 1024;
 
     /// Returns a frame that holds `bytes`, with the removed VLAN tag restored.
-    pub fn frame(&mut self, bytes: &[u8], tag: Option<[u8; 4]>) -> FrameBuf {
+    pub(crate) fn frame(&mut self, bytes: &[u8], tag: Option<[u8; 4]>) -> FrameBuf {
         let mut store = self.free.pop().unwrap_or_default();
         store.clear();
         store.resize(FrameBuf::HEADROOM, 0);
@@ -184,7 +184,7 @@ impl Pool {
 
     /// Returns a frame of `bytes` bytes. `fill` must write all of them, because their initial value
     /// is unspecified.
-    pub fn filled(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) -> FrameBuf {
+    pub(crate) fn filled(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) -> FrameBuf {
         let mut store = self.free.pop().unwrap_or_default();
         // The old contents are overwritten, so they need not be cleared first.
         store.resize(FrameBuf::HEADROOM + bytes, 0);

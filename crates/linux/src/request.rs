@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest command, in bytes of JSON including its newline.
-pub const REQUEST_BYTES_MAX: usize = 128 * 1024;
+pub(crate) const REQUEST_BYTES_MAX: usize = 128 * 1024;
 /// Maximum number of connections with an incomplete command.
-pub const ASKERS_MAX: usize = 16;
+pub(crate) const ASKERS_MAX: usize = 16;
 /// Time for which a client waits for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -71,7 +71,7 @@ impl RequestServer {
     ///
     /// # Errors
     /// As [`StatusServer::open`](crate::status::StatusServer::open).
-    pub fn open(status: &Path) -> io::Result<RequestServer> {
+    pub(crate) fn open(status: &Path) -> io::Result<RequestServer> {
         let path = beside(status);
         let listener = socket::listen(&path)?;
         std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
@@ -79,12 +79,12 @@ impl RequestServer {
     }
 
     /// Returns the descriptors to poll for readability. They change with [`RequestServer::take`].
-    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.listener.as_fd()].into_iter().chain(self.askers.iter().map(|one| one.stream.as_fd()))
     }
 
     /// Returns the received commands. Any other input is answered here.
-    pub fn take(&mut self) -> Vec<Asked> {
+    pub(crate) fn take(&mut self) -> Vec<Asked> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
                 self.askers.push_back(Asker { stream, bytes: Vec::new() });
@@ -156,7 +156,7 @@ impl Asker {
 
 impl Asked {
     /// Sends the reply, unless the client is gone or its socket has no room.
-    pub fn answer(self, reply: &Reply) {
+    pub(crate) fn answer(self, reply: &Reply) {
         send(self.stream, reply);
     }
 }

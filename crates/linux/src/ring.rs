@@ -58,7 +58,11 @@ impl RxRing {
     ///
     /// # Errors
     /// ENOMEM, or the kernel's error for the socket options.
-    pub fn new(fd: BorrowedFd<'_>, frame_bytes_max: usize, slots_min: usize) -> io::Result<RxRing> {
+    pub(crate) fn new(
+        fd: BorrowedFd<'_>,
+        frame_bytes_max: usize,
+        slots_min: usize,
+    ) -> io::Result<RxRing> {
         let slot_bytes = (frame_bytes_max + SLOT_OVERHEAD).next_multiple_of(16);
         let block_bytes = slot_bytes.next_power_of_two().max(BLOCK_BYTES_MIN);
         let slots_per_block = block_bytes / slot_bytes;
@@ -89,7 +93,7 @@ impl RxRing {
     }
 
     /// Returns the number of frames that the ring holds.
-    pub fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
@@ -105,12 +109,12 @@ impl RxRing {
     }
 
     /// Returns whether [`take`](RxRing::take) would find a frame, without a system call.
-    pub fn has_frame(&self) -> bool {
+    pub(crate) fn has_frame(&self) -> bool {
         self.next_slot().1.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
     /// Passes the next frame, if there is one, to `read`, and returns its slot to the kernel.
-    pub fn take<R>(&mut self, read: impl FnOnce(RxFrame<'_>) -> R) -> Option<R> {
+    pub(crate) fn take<R>(&mut self, read: impl FnOnce(RxFrame<'_>) -> R) -> Option<R> {
         let (slot, status) = self.next_slot();
         let state = status.load(Ordering::Acquire);
         if state & libc::TP_STATUS_USER == 0 {

@@ -29,7 +29,7 @@ impl SendPort {
     ///
     /// # Errors
     /// EPERM without CAP_NET_RAW, and ENODEV or ENETDOWN for a missing or down device.
-    pub fn open(device: &str) -> io::Result<SendPort> {
+    pub(crate) fn open(device: &str) -> io::Result<SendPort> {
         let index = nix::net::if_::if_nametoindex(device)?;
         let socket = |priority: i32| {
             let socket = sys::packet_socket()?;

@@ -38,7 +38,7 @@ impl Sniffer {
     ///
     /// # Errors
     /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN for a missing or down device, and ENOMEM.
-    pub fn open(device: &str) -> io::Result<Sniffer> {
+    pub(crate) fn open(device: &str) -> io::Result<Sniffer> {
         let index = nix::net::if_::if_nametoindex(device)?;
         let socket = sys::packet_socket()?;
         let ring = RxRing::new(socket.as_fd(), PACKET_BYTES_MAX, SLOTS)?;
@@ -48,12 +48,12 @@ impl Sniffer {
     }
 
     /// Returns the descriptor to poll for readability.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
     /// Appends the packets captured since the last call, at most a ring's worth, each with `mark`.
-    pub fn take<M: Copy>(&mut self, mark: M, out: &mut Vec<(M, Seen)>) {
+    pub(crate) fn take<M: Copy>(&mut self, mark: M, out: &mut Vec<(M, Seen)>) {
         for _ in 0..self.ring.slots() {
             let seen = self.ring.take(|frame| {
                 let mut whole = frame.bytes.to_vec();
@@ -74,7 +74,7 @@ impl Sniffer {
     }
 
     /// Returns the number of packets lost since the last call because the ring was full.
-    pub fn missed(&self) -> u64 {
+    pub(crate) fn missed(&self) -> u64 {
         sys::packet_drops(self.socket.as_fd()).unwrap_or(0)
     }
 }

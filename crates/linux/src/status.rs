@@ -146,18 +146,18 @@ impl StatusServer {
     /// # Errors
     /// Another process listens there, the path is not a socket, the directory does not exist, or
     /// there is no permission to write there.
-    pub fn open(path: &Path) -> io::Result<StatusServer> {
+    pub(crate) fn open(path: &Path) -> io::Result<StatusServer> {
         Ok(StatusServer { listener: socket::listen(path)? })
     }
 
     /// Returns the descriptor to poll for readability.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 
     /// Sends the status to all connected clients. Separate threads write it, so that a slow reader
     /// does not delay the fabric.
-    pub fn answer<T: Serialize>(&self, status: &T) {
+    pub(crate) fn answer<T: Serialize>(&self, status: &T) {
         let text = match serde_json::to_string(status) {
             Ok(text) => format!("{text}\n"),
             Err(error) => return tracing::error!(%error, "no JSON of the status"),

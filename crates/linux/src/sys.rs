@@ -17,7 +17,7 @@ use std::path::Path;
 pub const SEND_MAX: usize = 64;
 
 /// `IFF_UP | IFF_RUNNING`: administratively up and with carrier.
-pub const UP_AND_RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
+pub(crate) const UP_AND_RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
 
 /// Offload that ethtool can switch (linux/ethtool.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,7 +147,7 @@ pub fn device_mtu(name: &str) -> io::Result<usize> {
 ///
 /// # Errors
 /// ENODEV, or EPERM without CAP_NET_ADMIN.
-pub fn set_queue_length(name: &str, frames: c_int) -> io::Result<()> {
+pub(crate) fn set_queue_length(name: &str, frames: c_int) -> io::Result<()> {
     let mut request = request(name)?;
     // The kernel reads the length from the metric field.
     request.ifr_ifru.ifru_metric = frames;
@@ -207,7 +207,7 @@ fn ethtool(name: &str, command: u32, data: u32) -> io::Result<u32> {
 /// # Errors
 /// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if the device is in
 /// use.
-pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_tap(name: &str) -> io::Result<OwnedFd> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -251,7 +251,7 @@ pub fn bind_packet(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<
 ///
 /// # Errors
 /// ENODEV if there is no such device.
-pub fn promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+pub(crate) fn promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: index as c_int,
         mr_type: libc::PACKET_MR_PROMISC as u16,
@@ -298,7 +298,7 @@ pub fn prefer_this_process() -> io::Result<()> {
 ///
 /// # Errors
 /// The error of `getsockopt(2)`.
-pub fn packet_drops(fd: BorrowedFd<'_>) -> io::Result<u64> {
+pub(crate) fn packet_drops(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
     // SAFETY: `stats` is writable for the length given.

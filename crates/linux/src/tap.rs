@@ -48,7 +48,7 @@ impl TapPort {
     ///
     /// # Errors
     /// ENODEV if the device is gone.
-    pub fn follow_mtu(&mut self, device: &str) -> io::Result<()> {
+    pub(crate) fn follow_mtu(&mut self, device: &str) -> io::Result<()> {
         // The buffer has one spare byte, so a frame that fills it is too long.
         self.buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
         Ok(())

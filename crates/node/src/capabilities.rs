@@ -66,7 +66,7 @@ pub enum Feature {
 
 impl Feature {
     /// All features, in order.
-    pub const ALL: [Feature; 9] = [
+    pub(crate) const ALL: [Feature; 9] = [
         Feature::TrafficClasses,
         Feature::Shaping,
         Feature::CutThrough,

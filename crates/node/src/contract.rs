@@ -235,7 +235,7 @@ reasons! {
 
 impl Drop {
     /// The reasons for which frames end in normal operation.
-    pub const ORDINARY: [Drop; 3] = [Drop::Consumed, Drop::MacControl, Drop::PortUnknown];
+    pub(crate) const ORDINARY: [Drop; 3] = [Drop::Consumed, Drop::MacControl, Drop::PortUnknown];
 
     /// Returns whether frames end so in normal operation, which operators can ignore: consumed
     /// control packets, PAUSE frames, and frames received on a port before the kind of its peer was

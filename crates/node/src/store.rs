@@ -128,7 +128,7 @@ pub enum StoreKey {
 
 impl StoreKey {
     /// Returns the key in a VLAN; `None` for keys that have no VLAN, or have one already.
-    pub const fn in_vlan(self, vlan: VlanId) -> Option<StoreKey> {
+    pub(crate) const fn in_vlan(self, vlan: VlanId) -> Option<StoreKey> {
         match self {
             StoreKey::Host(mac) => Some(StoreKey::InVlan(vlan, KeyInVlan::Host(mac))),
             StoreKey::Lease(ip) => Some(StoreKey::InVlan(vlan, KeyInVlan::Lease(ip))),

@@ -83,7 +83,8 @@ impl Pattern {
     }
 
     /// Returns whether these bytes match; never if their number differs.
-    pub fn matches(&self, bytes: &[u8]) -> bool {
+    #[cfg(test)]
+    pub(crate) fn matches(&self, bytes: &[u8]) -> bool {
         let mut masked = self.value.iter().zip(&self.mask).zip(bytes);
         self.value.len() == bytes.len() && masked.all(|((value, mask), byte)| byte & mask == *value)
     }

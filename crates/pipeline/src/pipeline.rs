@@ -122,7 +122,7 @@ impl Pipeline {
 
     /// Receives a frame from a port; see [`Input::Frame`].
     #[inline]
-    pub fn receive(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
+    pub(crate) fn receive(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         if self.tables.options(meta.ingress).axon {
             meta.priority = self.axon_priority(meta.frame.bytes());
         }

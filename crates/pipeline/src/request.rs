@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub const PAGE_BYTES_MAX: usize = 32 * 1024;
 
 /// Version of requests and answers; both ends need the same.
-pub const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 /// Errors in decoding a request or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

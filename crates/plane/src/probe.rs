@@ -29,7 +29,7 @@ pub struct ProbeUnits {
 impl ProbeUnits {
     /// Returns the time at which the unit sees a frame of `bytes` bytes that the plane has at
     /// `now`; at least time zero.
-    pub fn time(&self, unit: ProbeUnit, now: Time, bytes: usize) -> Time {
+    pub(crate) fn time(&self, unit: ProbeUnit, now: Time, bytes: usize) -> Time {
         let bytes = bytes as u64;
         match unit {
             ProbeUnit::Ingress => {

@@ -53,7 +53,7 @@ struct Piece {
 }
 
 /// Returns the strokes of each line.
-pub fn strokes(lines: &[Line]) -> Vec<Vec<Vec<Point>>> {
+pub(crate) fn strokes(lines: &[Line]) -> Vec<Vec<Vec<Point>>> {
     let pieces: Vec<Vec<Piece>> = lines.iter().map(pieces).collect();
     let heights: Vec<_> = pieces.iter().map(|pieces| heights(pieces)).collect();
     let strokes = |(index, line): (usize, &Line)| {
@@ -80,7 +80,7 @@ pub fn strokes(lines: &[Line]) -> Vec<Vec<Vec<Point>>> {
 
 /// Returns the markers of each line. If it has at most `few` points, every point has one.
 /// Otherwise, they are where the line begins and ends, and on both sides of its gaps.
-pub fn markers(lines: &[Line], few: usize) -> Vec<Vec<Marker>> {
+pub(crate) fn markers(lines: &[Line], few: usize) -> Vec<Vec<Marker>> {
     let mut taken: Vec<Point> = Vec::new();
     let of = |line: &Line| {
         let points = &line.points;

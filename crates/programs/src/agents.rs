@@ -18,7 +18,7 @@ use axon_pipeline::{
 use axon_wire::{PortNo, Time};
 
 /// Key of the agent entries, which no shipped program uses.
-pub const KEY: UdlkId = UdlkId(8);
+pub(crate) const KEY: UdlkId = UdlkId(8);
 
 /// Selects frames for an agent: those that match all of these bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

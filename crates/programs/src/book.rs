@@ -18,7 +18,7 @@ impl Book {
     ///
     /// # Errors
     /// The first change that fails. The tables are then unchanged.
-    pub fn sync(
+    pub(crate) fn sync(
         &mut self,
         wanted: Vec<Change>,
         control: &mut dyn Control,
@@ -51,7 +51,7 @@ impl Book {
     /// # Errors
     /// The first entry that fails. [`Book::sync`] restores all of them together with its next
     /// changes.
-    pub fn restore(
+    pub(crate) fn restore(
         &mut self,
         removed: &[EntryName],
         control: &mut dyn Control,

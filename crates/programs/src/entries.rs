@@ -31,26 +31,26 @@ pub struct Match {
 
 impl Match {
     /// Returns an empty match.
-    pub fn new() -> Match {
+    pub(crate) fn new() -> Match {
         Match::default()
     }
 
     /// Appends bytes that must match exactly.
     #[must_use]
-    pub fn exactly(self, bytes: &[u8]) -> Match {
+    pub(crate) fn exactly(self, bytes: &[u8]) -> Match {
         let count = bytes.len();
         self.masked(bytes, &alloc::vec![0xff; count])
     }
 
     /// Appends `count` wildcard bytes.
     #[must_use]
-    pub fn any(self, count: usize) -> Match {
+    pub(crate) fn any(self, count: usize) -> Match {
         self.masked(&alloc::vec![0; count], &alloc::vec![0; count])
     }
 
     /// Appends `value` with `mask`, which has the same length.
     #[must_use]
-    pub fn masked(mut self, value: &[u8], mask: &[u8]) -> Match {
+    pub(crate) fn masked(mut self, value: &[u8], mask: &[u8]) -> Match {
         self.value.extend(value.iter().zip(mask).map(|(value, mask)| value & mask));
         self.mask.extend(mask);
         self
@@ -58,12 +58,12 @@ impl Match {
 
     /// Appends an ingress port number.
     #[must_use]
-    pub fn ingress(self, port: PortNo) -> Match {
+    pub(crate) fn ingress(self, port: PortNo) -> Match {
         self.exactly(&port.0.to_be_bytes())
     }
 
     /// Returns value and mask.
-    pub fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
         (self.value, self.mask)
     }
 }
@@ -84,7 +84,7 @@ pub struct Entries {
 
 impl Entries {
     /// Creates the interfaces of all ports, and the traps for ARP and link states.
-    pub fn new(site: &Site) -> Entries {
+    pub(crate) fn new(site: &Site) -> Entries {
         let ports = u16::try_from(site.own().ports.len()).unwrap_or(u16::MAX);
         let mut entries = Entries {
             changes: Vec::new(),
@@ -118,7 +118,7 @@ impl Entries {
 
     /// Drops labelled frames from ports that do not lead to switches, because their senders could
     /// choose paths and cause loops.
-    pub fn refuse_labels(&mut self, site: &Site) {
+    pub(crate) fn refuse_labels(&mut self, site: &Site) {
         let to_nodes = |there| matches!(there, Neighbour::Node(..));
         let ports: Vec<PortNo> =
             site.ports().filter(|(_, there)| !to_nodes(*there)).map(|(port, _)| port).collect();
@@ -138,19 +138,19 @@ impl Entries {
     }
 
     /// Adds a TCAM entry that precedes all those added with [`Entries::tcam`], regardless of order.
-    pub fn first(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
+    pub(crate) fn first(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
         self.first.push(TcamEntry { udlk, value, mask, action: action.into() });
     }
 
     /// Appends a change to the collection.
-    pub fn push(&mut self, change: Change) {
+    pub(crate) fn push(&mut self, change: Change) {
         self.changes.push(change);
     }
 
     /// Adds a TCAM entry that precedes the existing ones. Beyond index 65,535 it replaces the last
     /// one, but no table is that large.
-    pub fn tcam(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
+    pub(crate) fn tcam(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
         self.set_next(TcamEntry { udlk, value, mask, action: action.into() });
     }
@@ -161,7 +161,7 @@ impl Entries {
     }
 
     /// Returns a target that selects one of these ports by flow hash, or a drop if there are none.
-    pub fn one_of(&mut self, ports: &[PortNo]) -> Target {
+    pub(crate) fn one_of(&mut self, ports: &[PortNo]) -> Target {
         match *ports {
             [] => Target::Drop,
             [port] => Target::Interface(port.0),
@@ -179,7 +179,7 @@ impl Entries {
     }
 
     /// Returns all changes, in order.
-    pub fn into_changes(mut self) -> Vec<Change> {
+    pub(crate) fn into_changes(mut self) -> Vec<Change> {
         for entry in core::mem::take(&mut self.first) {
             self.set_next(entry);
         }

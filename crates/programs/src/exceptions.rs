@@ -23,7 +23,7 @@ pub enum Part {
 ///
 /// A pod gets an entry only if that saves some, and if the entry leads up or drops. Otherwise,
 /// packets to addresses of no edge switch would come back from below.
-pub fn exceptions(
+pub(crate) fn exceptions(
     tree: Tree,
     towards: &Towards,
     up: &[PortNo],

@@ -38,14 +38,14 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// Local experimental EtherType 2 (IEEE 802 clause 9.2.3), shared with ether probes, which are
 /// recognised by their addresses.
-pub const ETHERTYPE: u16 = PROBE;
+pub(crate) const ETHERTYPE: u16 = PROBE;
 /// Maximum number of ports of a node whose set still fits into a frame.
-pub const PORTS_MAX: usize = 512;
+pub(crate) const PORTS_MAX: usize = 512;
 /// Interval between two hellos.
-pub const HELLO: Span = Span::from_millis(300);
+pub(crate) const HELLO: Span = Span::from_millis(300);
 /// Time without a hello after which a port is dead. It is also the grace period for ports at the
 /// start.
-pub const SILENCE: Span = Span::from_secs(1);
+pub(crate) const SILENCE: Span = Span::from_secs(1);
 
 const VERSION: u8 = 1;
 const KIND_HELLO: u8 = 0;
@@ -97,7 +97,7 @@ pub struct LinkStates {
 
 impl LinkStates {
     /// Creates the database of a node that has just started, with all links up.
-    pub fn new(site: &Site, now: Time) -> LinkStates {
+    pub(crate) fn new(site: &Site, now: Time) -> LinkStates {
         let nodes = site.ports().filter(|(_, there)| matches!(there, Neighbour::Node(..)));
         let port = Port { alive_until: now + SILENCE, has_been_up: false };
         LinkStates {
@@ -117,7 +117,13 @@ impl LinkStates {
 
     /// Processes a carrier change on one of the node's ports. Returns whether [`LinkStates::down`]
     /// has changed.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) -> bool {
+    pub(crate) fn link(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        up: bool,
+        control: &mut dyn Control,
+    ) -> bool {
         let Some(state) = self.ports.get_mut(&port) else { return false };
         if up {
             *state = Port { alive_until: now + SILENCE, has_been_up: true };
@@ -129,7 +135,7 @@ impl LinkStates {
     }
 
     /// Processes a message from a neighbour. Returns whether [`LinkStates::down`] has changed.
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         now: Time,
         received: Received<'_>,
@@ -151,7 +157,7 @@ impl LinkStates {
     }
 
     /// Processes timeouts. Returns whether [`LinkStates::down`] has changed.
-    pub fn timeout(&mut self, now: Time, control: &mut dyn Control) -> bool {
+    pub(crate) fn timeout(&mut self, now: Time, control: &mut dyn Control) -> bool {
         if now < self.next_hello {
             return false;
         }
@@ -162,7 +168,7 @@ impl LinkStates {
     }
 
     /// Returns the time at which [`LinkStates::timeout`] is due next.
-    pub fn deadline(&self) -> Time {
+    pub(crate) fn deadline(&self) -> Time {
         self.next_hello
     }
 

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use axon_wire::PortNo;
 
 /// Distance to an unreachable node.
-pub const FAR: u32 = u32::MAX;
+pub(crate) const FAR: u32 = u32::MAX;
 
 /// Reported dead ports, each with the number of its node.
 pub type Down = BTreeSet<(u32, PortNo)>;
@@ -23,13 +23,13 @@ pub struct Live<'a> {
 
 impl<'a> Live<'a> {
     /// Returns the plan without the links that have an end in `down`.
-    pub fn new(plan: &'a Plan, down: &'a Down) -> Live<'a> {
+    pub(crate) fn new(plan: &'a Plan, down: &'a Down) -> Live<'a> {
         Live { plan, down }
     }
 
     /// Returns the links of a node that are in service, each as the node's port and the node at the
     /// other end. There are none for an unknown node.
-    pub fn neighbours(self, node: u32) -> impl Iterator<Item = (PortNo, u32)> {
+    pub(crate) fn neighbours(self, node: u32) -> impl Iterator<Item = (PortNo, u32)> {
         let ports = self.plan.nodes.get(node as usize).map_or(&[][..], |node| &node.ports);
         (0..).map(PortNo).zip(ports).filter_map(move |(port, there)| match there.neighbour {
             Neighbour::Node(other, far) => {
@@ -42,7 +42,7 @@ impl<'a> Live<'a> {
     }
 
     /// Returns, for each node, the distance in links from the nearest node in `from`, or [`FAR`].
-    pub fn distances(self, from: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    pub(crate) fn distances(self, from: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let mut distances = alloc::vec![FAR; self.plan.nodes.len()];
         let mut next = VecDeque::new();
         for node in from {
@@ -65,7 +65,7 @@ impl<'a> Live<'a> {
 
     /// Returns, in order, the ports of `node` that lead one link closer to the origin of
     /// `distances`.
-    pub fn closer(self, node: u32, distances: &[u32]) -> Vec<PortNo> {
+    pub(crate) fn closer(self, node: u32, distances: &[u32]) -> Vec<PortNo> {
         let here = distances.get(node as usize).copied().unwrap_or(FAR);
         let closer = self.neighbours(node).filter(|(_, other)| distances[*other as usize] < here);
         closer.map(|(port, _)| port).collect()
@@ -81,7 +81,7 @@ pub struct Towards {
 
 impl Towards {
     /// Computes the shortest paths from `node`.
-    pub fn new(live: Live<'_>, node: u32) -> Towards {
+    pub(crate) fn new(live: Live<'_>, node: u32) -> Towards {
         let neighbours = live.neighbours(node);
         let by_port = neighbours.map(|(port, other)| (port, live.distances([other]))).collect();
         Towards { own: live.distances([node]), by_port }
@@ -89,19 +89,19 @@ impl Towards {
 
     /// Returns the ports on shortest paths to `target`, in order. There are none to the node itself
     /// or to an unreachable node.
-    pub fn ports(&self, target: u32) -> Vec<PortNo> {
+    pub(crate) fn ports(&self, target: u32) -> Vec<PortNo> {
         let own = self.distance(target);
         let closer = self.by_port.iter().filter(|(_, far)| far[target as usize] < own);
         closer.map(|(port, _)| *port).collect()
     }
 
     /// Returns the distance to `target` in links, or [`FAR`].
-    pub fn distance(&self, target: u32) -> u32 {
+    pub(crate) fn distance(&self, target: u32) -> u32 {
         self.own.get(target as usize).copied().unwrap_or(FAR)
     }
 
     /// Returns whether a neighbour may reach `target` via this node.
-    pub fn is_between(&self, target: u32) -> bool {
+    pub(crate) fn is_between(&self, target: u32) -> bool {
         let own = self.distance(target);
         own != FAR && self.by_port.iter().any(|(_, far)| far[target as usize] == own + 1)
     }

@@ -40,7 +40,7 @@ pub struct Net {
 
 impl Net {
     /// Creates all nodes, with carrier on all their ports, and lets them settle for two seconds.
-    pub fn new(plan: Plan, program: impl Fn(Site) -> Box<dyn Program>) -> Net {
+    pub(crate) fn new(plan: Plan, program: impl Fn(Site) -> Box<dyn Program>) -> Net {
         let plan = Arc::new(plan);
         let node = |number: u32| {
             let own = &plan.nodes[number as usize];
@@ -70,13 +70,13 @@ impl Net {
     }
 
     /// Sets the carrier of one port.
-    pub fn carrier(&mut self, node: u32, port: PortNo, up: bool) {
+    pub(crate) fn carrier(&mut self, node: u32, port: PortNo, up: bool) {
         self.handle(node, Input::Link { port, up });
         self.settle();
     }
 
     /// Sets the carrier of both ends of a link.
-    pub fn link(&mut self, node: u32, port: PortNo, up: bool) {
+    pub(crate) fn link(&mut self, node: u32, port: PortNo, up: bool) {
         let there = self.plan.nodes[node as usize].ports[port.index()].neighbour;
         self.carrier(node, port, up);
         if let Neighbour::Node(other, far) = there {
@@ -85,7 +85,7 @@ impl Net {
     }
 
     /// Stops or resumes a node.
-    pub fn stop(&mut self, node: u32, is_stopped: bool) {
+    pub(crate) fn stop(&mut self, node: u32, is_stopped: bool) {
         if is_stopped {
             self.stopped.insert(node);
         } else {
@@ -94,7 +94,7 @@ impl Net {
     }
 
     /// Advances time until `before` ahead of the next program deadline.
-    pub fn run_until(&mut self, before: Span) {
+    pub(crate) fn run_until(&mut self, before: Span) {
         let due = self.nodes.iter().filter_map(|node| node.deadline()).min();
         let due = due.expect("programs have deadlines") - before;
         self.run(due.since(self.now));
@@ -165,7 +165,7 @@ impl Net {
     }
 
     /// Sends a frame from a host and records the results in `received`, `hops` and `drops`.
-    pub fn send(&mut self, host: u32, frame: &[u8]) {
+    pub(crate) fn send(&mut self, host: u32, frame: &[u8]) {
         self.received.clear();
         self.hops.clear();
         self.drops.clear();
@@ -174,13 +174,13 @@ impl Net {
     }
 
     /// Injects a frame at a port of a node.
-    pub fn inject(&mut self, node: u32, port: PortNo, frame: &[u8]) {
+    pub(crate) fn inject(&mut self, node: u32, port: PortNo, frame: &[u8]) {
         self.in_flight.push_back((node, port, FrameBuf::new(frame)));
         self.settle();
     }
 
     /// Returns the MAC address that a host resolves by ARP.
-    pub fn resolve(&mut self, host: u32, ip: Ipv4Addr) -> Option<MacAddr> {
+    pub(crate) fn resolve(&mut self, host: u32, ip: Ipv4Addr) -> Option<MacAddr> {
         let own = self.plan.hosts[host as usize].clone();
         self.send(host, &host_frame::request(own.mac, own.ip, MacAddr::BROADCAST, ip));
         let reply = self.received.iter().find(|(at, _)| *at == host)?;
@@ -192,7 +192,7 @@ impl Net {
 
     /// Sends a datagram between hosts after ARP. Returns the number of switches on its path if it
     /// arrived unchanged, and only at its destination.
-    pub fn datagram(&mut self, from: u32, to: u32, flow: u16) -> Option<usize> {
+    pub(crate) fn datagram(&mut self, from: u32, to: u32, flow: u16) -> Option<usize> {
         let plan = self.plan.clone();
         let (a, b) = (&plan.hosts[from as usize], &plan.hosts[to as usize]);
         let mac = self.resolve(from, b.ip)?;
@@ -205,19 +205,19 @@ impl Net {
     }
 
     /// Returns all pairs of hosts between which datagrams do not arrive.
-    pub fn unreached(&mut self, flow: u16) -> Vec<(u32, u32)> {
+    pub(crate) fn unreached(&mut self, flow: u16) -> Vec<(u32, u32)> {
         let hosts = self.plan.hosts.len() as u32;
         let pairs = (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
         pairs.filter(|&(a, b)| a != b && self.datagram(a, b, flow).is_none()).collect()
     }
 
     /// Returns the number of entries in one of a node's tables.
-    pub fn count(&self, node: u32, table: TableName) -> u32 {
+    pub(crate) fn count(&self, node: u32, table: TableName) -> u32 {
         self.nodes[node as usize].pipeline().tables().count(table).entries
     }
 
     /// Changes the tables of a node, as an operator would do.
-    pub fn commit(&mut self, node: u32, changes: &[Change]) {
+    pub(crate) fn commit(&mut self, node: u32, changes: &[Change]) {
         let request = Request::Tables(TablesRequest::Commit(changes.to_vec()).to_bytes());
         let command = Command { id: RequestId(1), request };
         let mut out = Vec::new();
@@ -231,12 +231,12 @@ impl Net {
         assert!(replies.into_iter().all(is_done) && !out.is_empty(), "{out:?}");
     }
 
-    pub fn node(&self, node: u32) -> &ProgramNode {
+    pub(crate) fn node(&self, node: u32) -> &ProgramNode {
         &self.nodes[node as usize]
     }
 
     /// Returns one end of each link between nodes.
-    pub fn links(&self) -> Vec<(u32, PortNo)> {
+    pub(crate) fn links(&self) -> Vec<(u32, PortNo)> {
         let plan = self.plan.clone();
         let ends = (0..).zip(&plan.nodes).flat_map(|(node, of): (u32, _)| {
             let ports = (0..).map(PortNo).zip(&of.ports);
@@ -250,7 +250,7 @@ impl Net {
 }
 
 /// Returns a UDP datagram of 40 bytes with a valid IPv4 header.
-pub fn datagram(
+pub(crate) fn datagram(
     from: MacAddr,
     to: MacAddr,
     from_ip: Ipv4Addr,

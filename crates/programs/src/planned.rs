@@ -17,7 +17,7 @@ use axon_pipeline::{Change, ChangeError, Control, EntryName, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// Retry interval after a refusal.
-pub const RETRY: Span = Span::from_secs(1);
+pub(crate) const RETRY: Span = Span::from_secs(1);
 
 /// Design of a switch's tables.
 pub trait Design: Send {
@@ -45,7 +45,7 @@ pub struct Planned<D> {
 
 impl<D: Design> Planned<D> {
     /// Creates the program for the switch at `site`.
-    pub fn new(site: Site, design: D) -> Planned<D> {
+    pub(crate) fn new(site: Site, design: D) -> Planned<D> {
         let book = Book::default();
         Planned { site, design, book, links: None, refusal: None, retry_at: None }
     }

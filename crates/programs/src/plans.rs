@@ -44,7 +44,7 @@ fn hosts(plan: &mut Plan, node: u32, count: u32) {
 }
 
 /// Ring of switches with one host each.
-pub fn ring(switches: u32) -> Plan {
+pub(crate) fn ring(switches: u32) -> Plan {
     let mut plan = nodes(switches);
     for node in 0..switches {
         hosts(&mut plan, node, 1);
@@ -56,7 +56,7 @@ pub fn ring(switches: u32) -> Plan {
 }
 
 /// Fat tree of `k`-port switches with `k / 2` hosts on each edge switch.
-pub fn fat_tree(k: u32) -> Plan {
+pub(crate) fn fat_tree(k: u32) -> Plan {
     let (half, edges) = (k / 2, k * k / 2);
     let mut plan = nodes(2 * edges + half * half);
     plan.shape = Shape::FatTree { k };
@@ -79,7 +79,7 @@ pub fn fat_tree(k: u32) -> Plan {
 }
 
 /// Leaves with two hosts each. Every leaf is linked to every spine.
-pub fn leaf_spine(leaves: u32, spines: u32) -> Plan {
+pub(crate) fn leaf_spine(leaves: u32, spines: u32) -> Plan {
     let mut plan = nodes(leaves + spines);
     for leaf in 0..leaves {
         hosts(&mut plan, leaf, 2);
@@ -91,7 +91,7 @@ pub fn leaf_spine(leaves: u32, spines: u32) -> Plan {
 }
 
 /// Fat tree of `k`-port switches with the addresses in the paper: 10.pod.switch.id, from id 2.
-pub fn structural(k: u32) -> Plan {
+pub(crate) fn structural(k: u32) -> Plan {
     let mut plan = fat_tree(k);
     let half = k / 2;
     for (number, host) in (0..).zip(&mut plan.hosts) {

@@ -33,7 +33,8 @@ const NUMBER: u16 = 1;
 const HALF_MAX: u32 = 40;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
-pub const EXPECTED: &str = "a fat tree of switches with at most 80 ports, all hosts at its edge";
+pub(crate) const EXPECTED: &str =
+    "a fat tree of switches with at most 80 ports, all hosts at its edge";
 
 /// Tables of one switch.
 #[derive(Clone, Debug)]

@@ -119,20 +119,20 @@ impl Site {
     }
 
     /// Returns the node's ports with their neighbours.
-    pub fn ports(&self) -> impl Iterator<Item = (PortNo, Neighbour)> {
+    pub(crate) fn ports(&self) -> impl Iterator<Item = (PortNo, Neighbour)> {
         let ports = (0..).map(PortNo).zip(&self.own().ports);
         ports.map(|(port, there)| (port, there.neighbour))
     }
 
     /// Returns the hosts on the node's ports.
-    pub fn hosts(&self) -> impl Iterator<Item = &PlanHost> {
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &PlanHost> {
         self.plan.hosts.iter().filter(|host| host.node == self.node)
     }
 }
 
 impl Plan {
     /// Returns the host with this address.
-    pub fn host_of(&self, ip: Ipv4Addr) -> Option<&PlanHost> {
+    pub(crate) fn host_of(&self, ip: Ipv4Addr) -> Option<&PlanHost> {
         self.hosts.iter().find(|host| host.ip == ip)
     }
 }

@@ -26,7 +26,7 @@ pub const HOPS_MAX: usize = 8;
 const HOSTS_MAX: usize = 8192;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
-pub const EXPECTED: &str =
+pub(crate) const EXPECTED: &str =
     "a network of at most 8192 hosts, each at most 8 links away from any other switch with hosts";
 
 /// Label tables of one switch.
@@ -35,7 +35,7 @@ pub struct Stack;
 
 impl Stack {
     /// Returns whether an action can push every path in a network.
-    pub fn suits(plan: &Plan) -> bool {
+    pub(crate) fn suits(plan: &Plan) -> bool {
         let down = Default::default();
         let live = Live::new(plan, &down);
         let mut edges: Vec<u32> = plan.hosts.iter().map(|host| host.node).collect();

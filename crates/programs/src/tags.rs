@@ -24,7 +24,7 @@ const FIRST: u32 = 16;
 const HOSTS_MAX: usize = 4096;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
-pub const EXPECTED: &str = "any network with 1 to 4096 hosts";
+pub(crate) const EXPECTED: &str = "any network with 1 to 4096 hosts";
 
 /// Label tables of one switch.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub struct Tags {
 impl Tags {
     /// Returns the design for a network whose hosts fit into the tables, or `None` for any other
     /// network.
-    pub fn of(plan: &Plan) -> Option<Tags> {
+    pub(crate) fn of(plan: &Plan) -> Option<Tags> {
         let fits = (1..=HOSTS_MAX).contains(&plan.hosts.len());
         fits.then_some(Tags { hosts: plan.hosts.len() as u32 })
     }

@@ -3,7 +3,7 @@
 use crate::site::{Plan, Shape};
 
 /// Number of links on the direct way down from a core switch to an edge switch.
-pub const DOWN: u32 = 2;
+pub(crate) const DOWN: u32 = 2;
 
 /// Fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then the
 /// core.
@@ -36,7 +36,7 @@ pub enum Place {
 impl Tree {
     /// Returns the fat tree that a network forms, or `None` if it forms none or has a host that is
     /// not at the edge.
-    pub fn of(plan: &Plan) -> Option<Tree> {
+    pub(crate) fn of(plan: &Plan) -> Option<Tree> {
         let Shape::FatTree { k } = plan.shape else { return None };
         let tree = Tree { half: k / 2 };
         let nodes = 2 * tree.edges() + tree.half * tree.half;
@@ -46,12 +46,12 @@ impl Tree {
     }
 
     /// Returns the number of edge switches, which are the first nodes.
-    pub const fn edges(self) -> u32 {
+    pub(crate) const fn edges(self) -> u32 {
         2 * self.half * self.half
     }
 
     /// Returns the position of a node.
-    pub const fn place(self, node: u32) -> Place {
+    pub(crate) const fn place(self, node: u32) -> Place {
         let edges = self.edges();
         let above = node % edges;
         let (pod, position) = (above / self.half, above % self.half);
@@ -63,13 +63,13 @@ impl Tree {
     }
 
     /// Returns the pod of an edge or aggregation switch.
-    pub const fn pod(self, node: u32) -> u32 {
+    pub(crate) const fn pod(self, node: u32) -> u32 {
         node % self.edges() / self.half
     }
 
     /// Returns the number of edge switches in a pod, which is also the number of aggregation
     /// switches: `k / 2`.
-    pub const fn half(self) -> u32 {
+    pub(crate) const fn half(self) -> u32 {
         self.half
     }
 }

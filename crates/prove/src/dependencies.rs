@@ -34,7 +34,7 @@ pub(super) struct Dependency {
 
 impl Dependency {
     /// Returns the flows that are kept.
-    pub fn flows(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn flows(&self) -> impl Iterator<Item = u32> {
         self.flows.into_iter().filter(|&flow| flow != NONE)
     }
 }
@@ -136,7 +136,7 @@ impl Dependencies {
 
     /// Returns the number of buffers that are filled by some route: one for each priority on each
     /// directed link in use.
-    pub fn buffers(&self) -> usize {
+    pub(crate) fn buffers(&self) -> usize {
         self.buffers.len()
     }
 

@@ -69,7 +69,7 @@ pub struct Term {
 
 impl Term {
     /// Returns the number of bits that the term adds to the delay value. Saturates.
-    pub const fn total(&self) -> u64 {
+    pub(crate) const fn total(&self) -> u64 {
         self.times.saturating_mul(self.bits)
     }
 }
@@ -87,7 +87,7 @@ pub struct InterfaceDelay {
 
 /// Interface delays by rate. The first entry for a rate is its default. For other rates no source
 /// is known, and [`Headroom::new`] has no default.
-pub const INTERFACE_DELAYS: [InterfaceDelay; 6] = [
+pub(crate) const INTERFACE_DELAYS: [InterfaceDelay; 6] = [
     InterfaceDelay { rate: Rate::gbps(10), bits: 8_192, source: CISCO },
     InterfaceDelay { rate: Rate::gbps(10), bits: 18_944, source: "ixgbe, 82599" },
     InterfaceDelay { rate: Rate::gbps(10), bits: 37_888, source: "ixgbe, X540 on 10GBASE-T" },
@@ -163,7 +163,7 @@ impl Headroom {
     }
 
     /// Returns the delay value, in bits. Saturates.
-    pub const fn bits(&self) -> u64 {
+    pub(crate) const fn bits(&self) -> u64 {
         let terms = self.terms();
         let (mut at, mut sum) = (0, 0_u64);
         while at < terms.len() {

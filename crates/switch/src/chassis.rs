@@ -77,7 +77,7 @@ pub(super) enum Arrival {
 }
 
 impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
-    pub fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<D, E> {
+    pub(crate) fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<D, E> {
         let has = plane.capabilities();
         Chassis {
             incarnation: config.incarnation,
@@ -100,22 +100,22 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Configures a fabric without a controller.
-    pub fn among_switches(&mut self) {
+    pub(crate) fn among_switches(&mut self) {
         self.sealer.among_switches();
     }
 
     /// Returns the plane's actions so far. Actions caused by handling them are for the next round.
-    pub fn take_actions(&mut self) -> Vec<Action> {
+    pub(crate) fn take_actions(&mut self) -> Vec<Action> {
         core::mem::replace(&mut self.actions, core::mem::take(&mut self.spare))
     }
 
     /// Returns the emptied vector of [`Chassis::take_actions`] for reuse.
-    pub fn keep_for_next_round(&mut self, emptied: Vec<Action>) {
+    pub(crate) fn keep_for_next_round(&mut self, emptied: Vec<Action>) {
         self.spare = emptied;
     }
 
     /// Passes an input to the data plane and to discovery.
-    pub fn feed(&mut self, now: Time, input: Input) {
+    pub(crate) fn feed(&mut self, now: Time, input: Input) {
         // A frame held for its tail precedes the input.
         self.plane.handle(now, Input::Timeout, &mut self.actions);
         match input {
@@ -144,7 +144,12 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// # Errors
     /// Returns the input if it is not for the data plane alone.
     #[inline]
-    pub fn pass(&mut self, now: Time, input: Input, out: &mut Vec<Action>) -> Result<bool, Input> {
+    pub(crate) fn pass(
+        &mut self,
+        now: Time,
+        input: Input,
+        out: &mut Vec<Action>,
+    ) -> Result<bool, Input> {
         let start = out.len();
         match input {
             Input::Frame { .. } | Input::TxDone { .. } => self.plane.handle(now, input, out),
@@ -187,7 +192,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Sends the probes that are due.
-    pub fn probe(&mut self, now: Time) {
+    pub(crate) fn probe(&mut self, now: Time) {
         while let Some(due) = self.prober.poll(now) {
             match due {
                 Due::Routed(hops, payload) => self.inject(now, PacketType::Probe, &hops, &payload),
@@ -197,12 +202,12 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Returns when the plane or the control plane is due.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         [self.plane.deadline(), self.control_deadline()].into_iter().flatten().min()
     }
 
     /// Returns when discovery, a probe, LLDP or a refused setting is due.
-    pub fn control_deadline(&self) -> Option<Time> {
+    pub(crate) fn control_deadline(&self) -> Option<Time> {
         let lldp = self.dcbx.as_ref().and_then(DcbPorts::deadline);
         let own = [self.prober.deadline(), self.discovery.deadline(), self.settings.deadline()];
         own.into_iter().chain([lldp, self.lacp.deadline()]).flatten().min()
@@ -210,7 +215,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
 
     /// Opens a punted packet. Handles it if it is for discovery. A packet that no part can use is
     /// dropped and counted.
-    pub fn arrival(
+    pub(crate) fn arrival(
         &mut self,
         now: Time,
         ingress: PortNo,
@@ -317,19 +322,19 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Counts a frame that ends in the control plane and returns it to the runtime.
-    pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf) -> Action {
+    pub(crate) fn ended(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf) -> Action {
         self.plane.count_drop(ingress, reason);
         Action::Dropped { ingress, reason, frame }
     }
 
     /// Counts and reports a refused message.
-    pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action>) {
+    pub(crate) fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action>) {
         self.refusals.count(refusal);
         out.push(Action::Note(Note::Refused { port, refusal }));
     }
 
     /// Seals a message and sends it to the other end of a link.
-    pub fn send_link(
+    pub(crate) fn send_link(
         &mut self,
         now: Time,
         port: PortNo,
@@ -342,7 +347,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Seals a message about hosts of a VLAN and sends it along a source route.
-    pub fn send_routed(
+    pub(crate) fn send_routed(
         &mut self,
         now: Time,
         hops: &Hops,
@@ -354,14 +359,14 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Seals an echo and sends it along a source route that leads back to `port`.
-    pub fn send_echo(&mut self, now: Time, port: PortNo, hops: &Hops, number: u64) {
+    pub(crate) fn send_echo(&mut self, now: Time, port: PortNo, hops: &Hops, number: u64) {
         let sealed = self.sealer.seal_echo(port, number);
         self.inject(now, PacketType::Control, hops, &sealed);
     }
 
     /// Adds the grant, which proves to the source switch that this controller authorised the
     /// answer.
-    pub fn grant(&mut self, vlan: VlanId, target: &mut ArpTarget) {
+    pub(crate) fn grant(&mut self, vlan: VlanId, target: &mut ArpTarget) {
         self.sealer.grant(vlan, target);
     }
 
@@ -369,7 +374,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     ///
     /// # Errors
     /// The grant is of another incarnation of the controller, or is invalid.
-    pub fn accept_grant(
+    pub(crate) fn accept_grant(
         &mut self,
         controller: Option<Incarnation>,
         (vlan, reply): (VlanId, &ArpReply),
@@ -384,7 +389,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Sends a plain Ethernet frame to a host.
-    pub fn send_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
+    pub(crate) fn send_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
         self.plane.send(now, port, FrameBuf::with_headroom(0, frame), &mut self.actions);
     }
 }

@@ -78,7 +78,7 @@ impl<D: Dataplane> ControllerNode<D> {
     }
 
     /// Returns the node and its incarnation.
-    pub fn incarnation(&self) -> Incarnation {
+    pub(crate) fn incarnation(&self) -> Incarnation {
         self.chassis.incarnation
     }
 
@@ -113,12 +113,12 @@ impl<D: Dataplane> ControllerNode<D> {
     }
 
     /// Returns how often the data plane has refused a setting.
-    pub fn settings_refused(&self) -> u64 {
+    pub(crate) fn settings_refused(&self) -> u64 {
         self.chassis.settings.refusals()
     }
 
     /// Returns the probe plans of this incarnation, oldest first. Finished ones expire.
-    pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
+    pub(crate) fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
         self.chassis.prober.reports()
     }
 

@@ -11,19 +11,19 @@ use axon_wire::{FrameBuf, PortNo, Time};
 
 impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// Handles a change of a port's carrier.
-    pub fn dcbx_link(&mut self, now: Time, port: PortNo, up: bool) {
+    pub(crate) fn dcbx_link(&mut self, now: Time, port: PortNo, up: bool) {
         self.with_dcbx(now, |dcbx, requests| dcbx.link(now, port, up, requests));
     }
 
     /// Handles a frame with LLDP's EtherType; returns whether LLDP runs and the frame is valid.
-    pub fn receive_lldp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+    pub(crate) fn receive_lldp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let mut read = false;
         self.with_dcbx(now, |dcbx, requests| read = dcbx.receive(now, port, frame, requests));
         read
     }
 
     /// Sends the LLDP frames that are due.
-    pub fn dcbx_timeout(&mut self, now: Time) {
+    pub(crate) fn dcbx_timeout(&mut self, now: Time) {
         if self.dcbx.as_ref().and_then(|dcbx| dcbx.deadline()).is_some_and(|at| at <= now) {
             self.with_dcbx(now, |dcbx, requests| dcbx.timeout(now, requests));
         }

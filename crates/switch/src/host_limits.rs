@@ -33,7 +33,7 @@ pub(super) struct HostLimits {
 }
 
 impl HostLimits {
-    pub fn new(config: &EdgeConfig) -> HostLimits {
+    pub(crate) fn new(config: &EdgeConfig) -> HostLimits {
         let ByteLimit { bytes_per_second, burst } = config.host_control;
         let byte_ticks = Span::from_secs(1).ticks().div_ceil(bytes_per_second.max(1));
         HostLimits {
@@ -45,28 +45,28 @@ impl HostLimits {
     }
 
     /// Returns the ports pinned to hosts.
-    pub fn pinned(&self) -> impl Iterator<Item = PortNo> {
+    pub(crate) fn pinned(&self) -> impl Iterator<Item = PortNo> {
         let pinned = self.policies.iter().enumerate().filter(|(_, policy)| policy.hosts_only);
         pinned.map(|(port, _)| PortNo(port as u16))
     }
 
     /// Returns the VLANs of hosts at a port; `None` in a fabric without VLANs.
-    pub fn vlans(&self, port: PortNo) -> Option<&PortVlans> {
+    pub(crate) fn vlans(&self, port: PortNo) -> Option<&PortVlans> {
         self.policies.get(port.index())?.vlans.as_deref()
     }
 
     /// Returns the priority regeneration table of a port, if its hosts may not use all priorities.
-    pub fn regeneration(&self, port: PortNo) -> Option<&[Priority; PRIORITIES]> {
+    pub(crate) fn regeneration(&self, port: PortNo) -> Option<&[Priority; PRIORITIES]> {
         self.policies.get(port.index())?.regeneration.as_deref()
     }
 
     /// Returns whether a frame of this port may cause control traffic now.
-    pub fn admits(&self, now: Time, port: PortNo) -> bool {
+    pub(crate) fn admits(&self, now: Time, port: PortNo) -> bool {
         self.spent.get(&port).is_none_or(|&spent| spent <= now + self.burst)
     }
 
     /// Charges a port for the messages that a frame of its hosts has caused.
-    pub fn charge(&mut self, now: Time, port: PortNo, effects: &[SwitchEffect]) {
+    pub(crate) fn charge(&mut self, now: Time, port: PortNo, effects: &[SwitchEffect]) {
         let bytes: u64 = effects.iter().map(bytes_of).sum();
         if bytes > 0 {
             let spent = self.spent.entry(port).or_insert(now);

@@ -10,7 +10,7 @@ use axon_wire::{FrameBuf, PortNo, Time};
 
 impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// Handles a port that has become a host port with carrier, or has stopped being one.
-    pub fn lacp_link(&mut self, now: Time, port: PortNo, up: bool) {
+    pub(crate) fn lacp_link(&mut self, now: Time, port: PortNo, up: bool) {
         if let Some(member) = self.lacp.ports.get_mut(&port) {
             member.is_host = up;
         }
@@ -19,7 +19,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Updates LACP after the switch may have got its first neighbour, or lost its last one.
-    pub fn lacp_serve(&mut self, now: Time) {
+    pub(crate) fn lacp_serve(&mut self, now: Time) {
         let serves = self.discovery.neighbours().next().is_some();
         if self.lacp.ports.is_empty() || serves == self.lacp.serves {
             return;
@@ -34,7 +34,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
 
     /// Handles a frame of a slow protocol; returns whether LACP runs on the port and the frame is
     /// valid.
-    pub fn receive_lacp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+    pub(crate) fn receive_lacp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         if !self.lacp.ports.contains_key(&port) {
             return false;
         }
@@ -48,7 +48,13 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Applies the controller's selection for a bond port with this partner.
-    pub fn lacp_select(&mut self, now: Time, port: PortNo, partner: Partner, selected: bool) {
+    pub(crate) fn lacp_select(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        partner: Partner,
+        selected: bool,
+    ) {
         self.with_lacp(now, port, |lacp| {
             if lacp.partner().and_then(Partner::of) == Some(partner) {
                 lacp.select(now, selected);
@@ -57,7 +63,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     }
 
     /// Handles expired timers.
-    pub fn lacp_timeout(&mut self, now: Time) {
+    pub(crate) fn lacp_timeout(&mut self, now: Time) {
         if self.lacp.deadline().is_none_or(|at| at > now) {
             return;
         }

@@ -36,7 +36,7 @@ pub(super) struct Port {
 
 impl LacpPorts {
     /// Creates the bond ports, without carrier, of a switch with MAC address `mac`.
-    pub fn new(policies: &[PortPolicy], mac: MacAddr) -> LacpPorts {
+    pub(crate) fn new(policies: &[PortPolicy], mac: MacAddr) -> LacpPorts {
         let ports = (0..).map(PortNo).zip(policies).filter_map(|(number, policy)| {
             let config = policy.bond?;
             let (key, lacp) = (config.key, LacpPort::new(config));
@@ -47,14 +47,14 @@ impl LacpPorts {
     }
 
     /// Returns when a port is due next.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.ports.values().filter_map(|port| port.lacp.deadline()).min()
     }
 }
 
 impl Port {
     /// Returns the member state to report to the edge.
-    pub fn member(&self) -> Member {
+    pub(crate) fn member(&self) -> Member {
         let partner = self.lacp.partner();
         let state = match (self.lacp.receive_state(), self.lacp.mux_state()) {
             (Receive::Disabled, _) => MemberState::Down,

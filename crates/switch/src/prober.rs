@@ -55,21 +55,21 @@ struct Outstanding {
 }
 
 impl Prober {
-    pub const fn new(origin: NodeId, mac: MacAddr) -> Prober {
+    pub(crate) const fn new(origin: NodeId, mac: MacAddr) -> Prober {
         let runs = VecDeque::new();
         Prober { origin, mac, plans: 0, sequence: 0, runs, deadline: None }
     }
 
-    pub const fn deadline(&self) -> Option<Time> {
+    pub(crate) const fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    pub fn reports(&self) -> impl Iterator<Item = &ProbeReport> {
+    pub(crate) fn reports(&self) -> impl Iterator<Item = &ProbeReport> {
         self.runs.iter().map(|run| &run.report)
     }
 
     /// Starts a plan; the first probe is due at once.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         now: Time,
         plan: ProbePlan,
@@ -100,7 +100,7 @@ impl Prober {
     }
 
     /// Expires probes past their timeout, and builds the next frame that is due.
-    pub fn poll(&mut self, now: Time) -> Option<Due> {
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Due> {
         if self.deadline.is_none_or(|at| at > now) {
             return None;
         }
@@ -117,12 +117,12 @@ impl Prober {
     }
 
     /// Handles a source-routed probe that has returned; returns whether it was expected.
-    pub fn routed_came(&mut self, now: Time, payload: &[u8]) -> bool {
+    pub(crate) fn routed_came(&mut self, now: Time, payload: &[u8]) -> bool {
         self.came(now, payload, |_, _| true)
     }
 
     /// Handles an ether probe that has arrived at `port`; returns whether it was expected there.
-    pub fn ether_came(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+    pub(crate) fn ether_came(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let expected = probe::ether_address(self.mac, port);
         if MacAddr::destination_of(frame) != Some(expected) {
             return false;

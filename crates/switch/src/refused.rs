@@ -27,12 +27,12 @@ pub(super) struct Refused {
 
 impl RefusedSettings {
     /// Returns when refused settings are tried again.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.again_at
     }
 
     /// Returns the number of refusals.
-    pub fn refusals(&self) -> u64 {
+    pub(crate) fn refusals(&self) -> u64 {
         self.refusals
     }
 
@@ -46,12 +46,12 @@ impl RefusedSettings {
     }
 
     /// Returns whether this setting of the port is pending.
-    pub fn is_refused(&self, port: PortNo, setting: SettingName) -> bool {
+    pub(crate) fn is_refused(&self, port: PortNo, setting: SettingName) -> bool {
         self.refused.contains_key(&(port, setting))
     }
 
     /// Stores a refused setting; returns whether it is new.
-    pub fn keep(
+    pub(crate) fn keep(
         &mut self,
         now: Time,
         port: PortNo,

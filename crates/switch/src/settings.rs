@@ -17,7 +17,7 @@ use axon_wire::{PortNo, Time};
 
 impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// Applies a port setting, and notes the result. A refused setting is kept.
-    pub fn set_port(&mut self, now: Time, port: PortNo, setting: PortSetting) {
+    pub(crate) fn set_port(&mut self, now: Time, port: PortNo, setting: PortSetting) {
         let waits = setting == PortSetting::Kind(PortKind::Host)
             && (self.settings.is_refused(port, SettingName::Regeneration)
                 || self.settings.is_refused(port, SettingName::Vlans));
@@ -42,7 +42,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
 
     /// Tries refused settings again if they are due. Returns the ports whose kind may change as a
     /// result.
-    pub fn set_ports_again(&mut self, now: Time) -> Vec<PortNo> {
+    pub(crate) fn set_ports_again(&mut self, now: Time) -> Vec<PortNo> {
         if self.settings.again_at.is_none_or(|at| at > now) {
             return Vec::new();
         }
@@ -62,7 +62,7 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
 
     /// Compares the settings of a resynchronised data plane with the wanted ones, and applies the
     /// differences.
-    pub fn settings_resynchronised(&mut self, now: Time, wanted: &Snapshot) {
+    pub(crate) fn settings_resynchronised(&mut self, now: Time, wanted: &Snapshot) {
         self.settings.refused.clear();
         self.settings.again_at = None;
         let has = self.plane.snapshot();

@@ -93,7 +93,7 @@ impl<D: Dataplane> SwitchNode<D> {
     }
 
     /// Returns the node and its incarnation.
-    pub fn incarnation(&self) -> Incarnation {
+    pub(crate) fn incarnation(&self) -> Incarnation {
         self.chassis.incarnation
     }
 

@@ -9,12 +9,12 @@ pub struct Seq(pub u32);
 
 impl Seq {
     /// Returns whether this number is before `other`.
-    pub fn is_before(self, other: Seq) -> bool {
+    pub(crate) fn is_before(self, other: Seq) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
     /// Returns whether this number is after `other`.
-    pub fn is_after(self, other: Seq) -> bool {
+    pub(crate) fn is_after(self, other: Seq) -> bool {
         other.is_before(self)
     }
 
@@ -24,12 +24,12 @@ impl Seq {
     }
 
     /// Returns the later of the two.
-    pub fn max(self, other: Seq) -> Seq {
+    pub(crate) fn max(self, other: Seq) -> Seq {
         if self.is_before(other) { other } else { self }
     }
 
     /// Returns the earlier of the two.
-    pub fn min(self, other: Seq) -> Seq {
+    pub(crate) fn min(self, other: Seq) -> Seq {
         if self.is_before(other) { self } else { other }
     }
 }
@@ -108,7 +108,7 @@ pub struct Sacks {
 
 impl Sacks {
     /// Maximum number of blocks in a segment without timestamps.
-    pub const MAX: usize = 4;
+    pub(crate) const MAX: usize = 4;
 
     /// Adds a block. A block that does not fit is dropped.
     pub fn push(&mut self, block: (Seq, Seq)) {
@@ -119,7 +119,7 @@ impl Sacks {
     }
 
     /// Returns the blocks.
-    pub fn as_slice(&self) -> &[(Seq, Seq)] {
+    pub(crate) fn as_slice(&self) -> &[(Seq, Seq)] {
         self.blocks.get(..usize::from(self.count)).unwrap_or(&[])
     }
 
@@ -164,7 +164,7 @@ pub struct Segment {
 impl Segment {
     /// Returns the count of numbers that the segment occupies: payload, SYN and FIN (SEG.LEN of RFC
     /// 9293 §3.4).
-    pub fn length(&self) -> u32 {
+    pub(crate) fn length(&self) -> u32 {
         let controls =
             u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
         self.bytes.saturating_add(controls)

@@ -71,7 +71,7 @@ impl Default for CnmFormat {
 
 impl CnmFormat {
     /// The interpretation shared by most sources.
-    pub const DEFAULT: CnmFormat = CnmFormat {
+    pub(crate) const DEFAULT: CnmFormat = CnmFormat {
         priority_in_high_bits: true,
         offset_falls_with_queue: true,
         queue_in_units: true,

@@ -19,7 +19,7 @@ use smoltcp::wire::{
 };
 
 /// All relay agents and servers of a link (RFC 8415 clause 7.1).
-pub const ALL_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+pub(crate) const ALL_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 /// Maximum bytes of a message: the payload of an Ethernet frame with 1,500 bytes of IP packet.
 pub const MESSAGE_BYTES_MAX: usize = 1_500 - IPV6_BYTES - UDP_HEADER_LEN;
 
@@ -79,11 +79,11 @@ pub mod option {
     /// Time since the client's first attempt, in hundredths of a second.
     pub const ELAPSED_TIME: u16 = 8;
     /// The message that a relay agent forwards.
-    pub const RELAY_MESSAGE: u16 = 9;
+    pub(crate) const RELAY_MESSAGE: u16 = 9;
     /// The client may send to the server directly.
     pub const UNICAST: u16 = 12;
     /// Interface-ID: identifies the relay agent's port.
-    pub const INTERFACE_ID: u16 = 18;
+    pub(crate) const INTERFACE_ID: u16 = 18;
     /// Name servers.
     pub const DNS: u16 = 23;
     /// Domain search list.

@@ -328,7 +328,8 @@ impl<'a> HeaderView<'a> {
 
     /// Returns the egress port if hops remain.
     #[inline]
-    pub fn next_hop(&self) -> Option<PortNo> {
+    #[cfg(test)]
+    pub(crate) fn next_hop(&self) -> Option<PortNo> {
         self.fields.next_hop(self.bytes, self.width)
     }
 

@@ -27,7 +27,7 @@ const VERSION: u8 = 1;
 /// Bytes of a LACPDU, without the Ethernet header.
 const LACPDU_BYTES: usize = 110;
 /// Bytes of a frame with a LACPDU, without its FCS.
-pub const FRAME_BYTES: usize = ETHERNET_BYTES + LACPDU_BYTES;
+pub(crate) const FRAME_BYTES: usize = ETHERNET_BYTES + LACPDU_BYTES;
 /// Types and lengths of the TLVs.
 const ACTOR: [u8; 2] = [1, 20];
 const PARTNER: [u8; 2] = [2, 20];
@@ -255,22 +255,23 @@ impl<'a> LacpView<'a> {
     }
 
     /// Returns the MAC address of the sending port.
-    pub fn source(&self) -> MacAddr {
+    #[cfg(test)]
+    pub(crate) fn source(&self) -> MacAddr {
         MacAddr::source_of(self.0).unwrap_or_default()
     }
 
     /// Returns the information about the sender's end.
-    pub fn actor(&self) -> PortInfo {
+    pub(crate) fn actor(&self) -> PortInfo {
         self.info(ACTOR_AT)
     }
 
     /// Returns the sender's information about the other end.
-    pub fn partner(&self) -> PortInfo {
+    pub(crate) fn partner(&self) -> PortInfo {
         self.info(PARTNER_AT)
     }
 
     /// Returns the maximum delay of the collector, in units of 10 us.
-    pub fn collector_max_delay(&self) -> u16 {
+    pub(crate) fn collector_max_delay(&self) -> u16 {
         self.word(COLLECTOR_AT + 2)
     }
 
@@ -316,7 +317,7 @@ impl Lacpdu {
     ///
     /// # Panics
     /// If `frame` is shorter than [`FRAME_BYTES`].
-    pub fn write(&self, source: MacAddr, frame: &mut [u8]) {
+    pub(crate) fn write(&self, source: MacAddr, frame: &mut [u8]) {
         let frame = &mut frame[..FRAME_BYTES];
         frame.fill(0);
         frame[..6].copy_from_slice(&DESTINATION.0);

@@ -27,13 +27,13 @@ const HEAD_BYTES: usize = 2;
 /// TLV types (IEEE 802.1AB table 8-1).
 pub mod kind {
     /// End of the LLDPDU.
-    pub const END: u8 = 0;
+    pub(crate) const END: u8 = 0;
     /// Chassis ID.
-    pub const CHASSIS_ID: u8 = 1;
+    pub(crate) const CHASSIS_ID: u8 = 1;
     /// Port ID.
-    pub const PORT_ID: u8 = 2;
+    pub(crate) const PORT_ID: u8 = 2;
     /// Time to live, in seconds.
-    pub const TIME_TO_LIVE: u8 = 3;
+    pub(crate) const TIME_TO_LIVE: u8 = 3;
     /// Port description, text.
     pub const PORT_DESCRIPTION: u8 = 4;
     /// System name, text.
@@ -41,9 +41,9 @@ pub mod kind {
     /// System description, text.
     pub const SYSTEM_DESCRIPTION: u8 = 6;
     /// System capabilities, two bitmaps.
-    pub const SYSTEM_CAPABILITIES: u8 = 7;
+    pub(crate) const SYSTEM_CAPABILITIES: u8 = 7;
     /// Organisationally specific TLV.
-    pub const ORGANISATION: u8 = 127;
+    pub(crate) const ORGANISATION: u8 = 127;
 }
 
 /// Errors in parsing or emitting an LLDPDU.
@@ -97,7 +97,7 @@ pub struct Tlvs<'a> {
 
 impl<'a> Tlvs<'a> {
     /// Returns an iterator that starts at the first byte of the first TLV.
-    pub const fn new(bytes: &'a [u8]) -> Tlvs<'a> {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Tlvs<'a> {
         Tlvs { rest: bytes }
     }
 }

@@ -25,7 +25,7 @@ use crate::priority::{PRIORITIES, Priority, PrioritySet};
 use crate::units::{Bytes, Rate, Span};
 
 /// Bytes of a PAUSE or PFC frame, without its FCS.
-pub const FRAME_BYTES: usize = FRAME_BYTES_MIN;
+pub(crate) const FRAME_BYTES: usize = FRAME_BYTES_MIN;
 /// Bytes sent in one quantum of 512 bits.
 const QUANTUM_BYTES: u64 = 64;
 /// Offset of the fields behind the opcode.
@@ -49,7 +49,8 @@ impl Quanta {
 
     /// Returns the shortest pause of at least `span` on a link of `rate`, or [`Quanta::MAX`] if
     /// `span` is longer than that.
-    pub const fn at_least(span: Span, rate: Rate) -> Quanta {
+    #[cfg(test)]
+    pub(crate) const fn at_least(span: Span, rate: Rate) -> Quanta {
         // Ticks of 10 ps and bits per second: a product of 10^11 is one bit.
         let bits_by_1e11 = span.ticks() as u128 * rate.bits_per_second() as u128;
         let quanta = bits_by_1e11.div_ceil(8 * QUANTUM_BYTES as u128 * 100_000_000_000);
@@ -207,7 +208,7 @@ impl MacControl {
     }
 
     /// Writes all bytes of the frame into `out`.
-    pub fn write(&self, out: &mut [u8; FRAME_BYTES], source: MacAddr) {
+    pub(crate) fn write(&self, out: &mut [u8; FRAME_BYTES], source: MacAddr) {
         out.fill(0);
         out[..6].copy_from_slice(&DESTINATION.0);
         out[6..12].copy_from_slice(&source.0);

@@ -15,7 +15,7 @@
 use crate::MacAddr;
 
 /// The first octet: unicast, locally administered.
-pub const PREFIX: u8 = 0xa2;
+pub(crate) const PREFIX: u8 = 0xa2;
 
 /// Number of generations. Generation 0 follows the last one.
 pub const GENERATIONS: u32 = 1 << 24;

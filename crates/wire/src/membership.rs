@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Maximum number of records read from one report. A host sends more records in further reports.
-pub const RECORDS_MAX: usize = 32;
+pub(crate) const RECORDS_MAX: usize = 32;
 /// IP protocol 2: IGMP.
 const IGMP: u8 = 2;
 /// Next header 0: hop-by-hop options, present in every MLD message (RFC 3810 clause 5).
@@ -24,9 +24,9 @@ const IPV6_BYTES: usize = 40;
 /// All systems, the destination of general queries (RFC 1112 section 4).
 pub const ALL_SYSTEMS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
 /// All nodes of a link (RFC 4291 clause 2.7.1).
-pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+pub(crate) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Robustness variable in queries. One report fewer than this may be lost (RFC 3376 section 8.1).
-pub const ROBUSTNESS: u8 = 2;
+pub(crate) const ROBUSTNESS: u8 = 2;
 
 /// A join or leave of a group, as carried in a membership report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,7 +320,8 @@ pub mod reports {
     }
 
     /// Returns an IGMP version 3 report with one record of this type and these sources.
-    pub fn igmp_v3(
+    #[cfg(test)]
+    pub(crate) fn igmp_v3(
         from: (MacAddr, Ipv4Addr),
         (kind, group): (u8, Ipv4Addr),
         sources: &[Ipv4Addr],

@@ -7,19 +7,18 @@
 //!       +--------------------+-----+-----+-----+
 //! ```
 //!
-//! A frame without a tag has priority 0. Between bridges the PCP may also encode drop eligibility;
-//! four tables (clause 6.9.3, tables 6-2 and 6-3) trade priorities for that.
+//! A frame without a tag has priority 0.
 
 use crate::addr::MacAddr;
 use crate::constants::ethertype::{CUSTOMER_TAG, SERVICE_TAG};
 use crate::constants::length::ETHERNET_ADDRESSES as AFTER_ADDRESSES;
 pub use crate::constants::length::TAG as TAG_BYTES;
 use crate::frame::{FrameBuf, NoHeadroom};
-use crate::priority::{PRIORITIES, Priority};
+use crate::priority::Priority;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of tags parsed: one service and one customer tag.
-pub const TAGS_MAX: usize = 2;
+pub(crate) const TAGS_MAX: usize = 2;
 
 /// Kind of a tag: the tag protocol identifier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -95,7 +94,7 @@ impl core::fmt::Display for VlanId {
 pub struct VlanTag {
     /// The kind of the tag.
     pub kind: TagKind,
-    /// The priority code point. With [`PcpModel::Eight`] it is the frame's priority.
+    /// The priority code point, which is the frame's priority.
     pub pcp: Priority,
     /// Drop eligible: true if the frame may be dropped first when there is no room.
     pub dei: bool,
@@ -226,63 +225,8 @@ pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
 }
 
 /// Returns the two addresses of an Ethernet frame: destination and source.
-pub fn addresses_of(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
+pub(crate) fn addresses_of(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
     Some((MacAddr::destination_of(frame)?, MacAddr::source_of(frame)?))
-}
-
-/// PCP encoding of a port (IEEE 802.1Q clause 6.9.3), named by the number of distinct priorities.
-/// The remaining code points mark drop eligible frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PcpModel {
-    /// 8P0D: eight priorities. Only the DEI marks drop eligible frames.
-    #[default]
-    Eight,
-    /// 7P1D: 4 and 5 share two code points.
-    Seven,
-    /// 6P2D: 4 and 5, and 2 and 3, share two code points each.
-    Six,
-    /// 5P3D: 4 and 5, 2 and 3, and 0 and 1 share two code points each.
-    Five,
-}
-
-impl PcpModel {
-    /// All four encodings.
-    pub const ALL: [PcpModel; 4] =
-        [PcpModel::Eight, PcpModel::Seven, PcpModel::Six, PcpModel::Five];
-
-    /// Returns the lowest code point of the shared pairs, which extend up to 5.
-    const fn shared_from(self) -> usize {
-        match self {
-            PcpModel::Eight => PRIORITIES,
-            PcpModel::Seven => 4,
-            PcpModel::Six => 2,
-            PcpModel::Five => 0,
-        }
-    }
-
-    /// Returns whether `code` belongs to a shared pair.
-    const fn shares(self, code: Priority) -> bool {
-        code.index() >= self.shared_from() && code.index() < 6
-    }
-
-    /// Returns the code point for a frame of `priority` (table 6-2). In a shared pair, the even one
-    /// is for drop eligible frames and the odd one for others.
-    pub const fn encode(self, priority: Priority, drop_eligible: bool) -> Priority {
-        if !self.shares(priority) {
-            return priority;
-        }
-        let odd = if drop_eligible { 0 } else { 1 };
-        Priority::from_low_bits(priority.value() & 6 | odd)
-    }
-
-    /// Decodes a code point (table 6-3) to the priority, which is the even one of a shared pair,
-    /// and whether the frame is drop eligible.
-    pub const fn decode(self, code: Priority) -> (Priority, bool) {
-        if !self.shares(code) {
-            return (code, false);
-        }
-        (Priority::from_low_bits(code.value() & 6), code.value() & 1 == 0)
-    }
 }
 
 #[cfg(test)]
@@ -409,37 +353,6 @@ mod tests {
             assert_eq!(ethertype_of(&whole[..length]), expected);
             let priority = if length < 16 { 0 } else { 7 };
             assert_eq!(priority_of(&whole[..length]).value(), priority);
-        }
-    }
-
-    #[test]
-    fn code_points_are_those_of_tables_6_2_and_6_3() {
-        // Priorities 7 down to 0: not drop eligible, drop eligible.
-        let encode = [
-            ("76543210", "76543210"),
-            ("76553210", "76443210"),
-            ("76553310", "76442210"),
-            ("76553311", "76442200"),
-        ];
-        // Code points 7 down to 0: priority and drop eligibility.
-        let decode = [
-            ("76543210", "........"),
-            ("76443210", "...D...."),
-            ("76442210", "...D.D.."),
-            ("76442200", "...D.D.D"),
-        ];
-        for (index, model) in PcpModel::ALL.into_iter().enumerate() {
-            let down = || Priority::ALL.into_iter().rev();
-            let digits = |eligible| -> alloc::string::String {
-                down().map(|p| char::from(b'0' + model.encode(p, eligible).value())).collect()
-            };
-            assert_eq!((digits(false).as_str(), digits(true).as_str()), encode[index]);
-            let read: alloc::vec::Vec<_> = down().map(|code| model.decode(code)).collect();
-            let priorities: alloc::string::String =
-                read.iter().map(|(p, _)| char::from(b'0' + p.value())).collect();
-            let drops: alloc::string::String =
-                read.iter().map(|&(_, drop)| if drop { 'D' } else { '.' }).collect();
-            assert_eq!((priorities.as_str(), drops.as_str()), decode[index], "{model:?}");
         }
     }
 }

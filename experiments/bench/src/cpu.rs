@@ -21,7 +21,7 @@ fn parents() -> BTreeMap<u32, u32> {
 }
 
 /// Returns those processes among `of` and its descendants that are running.
-pub fn descendants(of: Option<u32>) -> Vec<u32> {
+pub(crate) fn descendants(of: Option<u32>) -> Vec<u32> {
     let Some(of) = of else { return Vec::new() };
     below(of, &parents())
 }
@@ -38,7 +38,7 @@ fn below(of: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
 
 /// Returns the kernel threads that process packets left over by interrupts, or none if these
 /// threads are not visible.
-pub fn softirq_threads() -> Vec<u32> {
+pub(crate) fn softirq_threads() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let is_one = |pid: &u32| {
@@ -50,7 +50,7 @@ pub fn softirq_threads() -> Vec<u32> {
 
 /// Returns the CPU time of all threads in these processes in ns, or `None` if the kernel keeps no
 /// such account (CONFIG_SCHED_INFO). A process that has ended counts as zero.
-pub fn nanos(processes: &[u32]) -> Option<u64> {
+pub(crate) fn nanos(processes: &[u32]) -> Option<u64> {
     fs::metadata("/proc/self/schedstat").ok()?;
     Some(processes.iter().filter_map(|&pid| of_process(pid)).sum())
 }

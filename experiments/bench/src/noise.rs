@@ -41,7 +41,7 @@ impl Calibration {
 
     /// Returns the median time of all loops in multiples of a loop that has a CPU to itself, or
     /// `None` before the first loop.
-    pub fn slowdown(&self) -> Option<f64> {
+    pub(crate) fn slowdown(&self) -> Option<f64> {
         let best = self.loops.iter().map(|one| one.cpu).min_by(f64::total_cmp)?;
         let times: Vec<f64> = self.loops.iter().map(|one| one.wall / best).collect();
         median(&times)

@@ -66,7 +66,7 @@ pub enum Better {
 
 impl Quantity {
     /// All figures, in the order in which the table has them.
-    pub const ALL: [Quantity; 20] = [
+    pub(crate) const ALL: [Quantity; 20] = [
         Quantity::TcpOneStream,
         Quantity::TcpFourStreams,
         Quantity::PingMean,
@@ -131,7 +131,7 @@ impl Quantity {
     }
 
     /// Returns the preferred direction of the figure.
-    pub const fn better(self) -> Better {
+    pub(crate) const fn better(self) -> Better {
         match self {
             Quantity::TcpOneStream | Quantity::TcpFourStreams | Quantity::PacketsPeak => {
                 Better::More
@@ -145,7 +145,7 @@ impl Quantity {
     }
 
     /// Returns whether the figure is compared with bridges. It is if it is a time or a rate.
-    pub const fn is_compared(self) -> bool {
+    pub(crate) const fn is_compared(self) -> bool {
         matches!(
             self,
             Quantity::TcpOneStream

@@ -8,10 +8,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Median loop time, in multiples of the best, above which the CPU was shared.
-pub const SLOWDOWN_MAX: f64 = 1.1;
+pub(crate) const SLOWDOWN_MAX: f64 = 1.1;
 /// Spread of the bridges' figures, as a fraction of their median, above which the machine counts as
 /// noisy.
-pub const SPREAD_MAX: f64 = 0.3;
+pub(crate) const SPREAD_MAX: f64 = 0.3;
 /// Figures of the bridges by which noise is judged.
 const JUDGED: [Quantity; 3] = [Quantity::TcpOneStream, Quantity::PingMean, Quantity::PacketsPeak];
 /// Fraction of its rate from which an egress counts as full: the remainder is taken by headers and
@@ -27,24 +27,29 @@ pub struct Samples(BTreeMap<(Subject, u32, Quantity), Vec<f64>>);
 
 impl Samples {
     /// Adds the figures of one subject through a number of switches.
-    pub fn add(&mut self, subject: Subject, switches: u32, figures: &Figures) {
+    pub(crate) fn add(&mut self, subject: Subject, switches: u32, figures: &Figures) {
         for &(quantity, figure) in figures {
             self.0.entry((subject, switches, quantity)).or_default().push(figure);
         }
     }
 
     /// Returns the figures from all rounds, or an empty slice if there are none.
-    pub fn of(&self, subject: Subject, switches: u32, quantity: Quantity) -> &[f64] {
+    pub(crate) fn of(&self, subject: Subject, switches: u32, quantity: Quantity) -> &[f64] {
         self.0.get(&(subject, switches, quantity)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the median over all rounds.
-    pub fn median(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<f64> {
+    pub(crate) fn median(
+        &self,
+        subject: Subject,
+        switches: u32,
+        quantity: Quantity,
+    ) -> Option<f64> {
         median(self.of(subject, switches, quantity))
     }
 
     /// Returns a median in multiples of the bridges' median.
-    pub fn ratio(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<f64> {
+    pub(crate) fn ratio(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<f64> {
         let bridges = self.median(Subject::Bridges, switches, quantity)?;
         (bridges > 0.0).then_some(self.median(subject, switches, quantity)? / bridges)
     }
@@ -239,7 +244,12 @@ impl Report {
     }
 
     /// Returns the figure of a subject, if it was measured.
-    pub fn figure(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<&Figure> {
+    pub(crate) fn figure(
+        &self,
+        subject: Subject,
+        switches: u32,
+        quantity: Quantity,
+    ) -> Option<&Figure> {
         let switches = (switches > 0).then_some(switches);
         self.figures.iter().find(|figure| {
             figure.subject == subject && figure.switches == switches && figure.quantity == quantity
@@ -329,7 +339,7 @@ fn noise(samples: &Samples, calibration: &Calibration) -> Noise {
 
 impl Better {
     /// Returns the gain for a ratio to bridges, or `None` for a figure that is best near one.
-    pub fn times(self, ratio: f64) -> Option<f64> {
+    pub(crate) fn times(self, ratio: f64) -> Option<f64> {
         match self {
             Better::More => Some(ratio),
             Better::Less => (ratio > 0.0).then(|| 1.0 / ratio),

@@ -6,9 +6,9 @@ use serde::Serialize;
 /// Maximum number of switches in a line.
 pub const SWITCHES_MAX: u32 = 16;
 /// Maximum number of rounds.
-pub const ROUNDS_MAX: u32 = 1000;
+pub(crate) const ROUNDS_MAX: u32 = 1000;
 /// Maximum duration of each measurement, in seconds.
-pub const SECONDS_MAX: u32 = 600;
+pub(crate) const SECONDS_MAX: u32 = 600;
 
 /// Subject that carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -32,7 +32,7 @@ pub enum Subject {
 
 impl Subject {
     /// All subjects, in the order in which the table has them. The first one is the reference.
-    pub const ALL: [Subject; 7] = [
+    pub(crate) const ALL: [Subject; 7] = [
         Subject::Bridges,
         Subject::Redirect,
         Subject::Ovs,
@@ -56,7 +56,7 @@ impl Subject {
     }
 
     /// Returns whether the subject is a data plane of Axon.
-    pub const fn is_axon(self) -> bool {
+    pub(crate) const fn is_axon(self) -> bool {
         matches!(self, Subject::Full | Subject::Tc | Subject::Xdp | Subject::Program)
     }
 }
@@ -79,7 +79,8 @@ pub enum Part {
 
 impl Part {
     /// All kinds of measurements.
-    pub const ALL: [Part; 5] = [Part::Tcp, Part::Ping, Part::Packets, Part::Intact, Part::Shares];
+    pub(crate) const ALL: [Part; 5] =
+        [Part::Tcp, Part::Ping, Part::Packets, Part::Intact, Part::Shares];
 
     /// Returns the name of the measurement in `--only`.
     pub const fn name(self) -> &'static str {
@@ -151,7 +152,7 @@ impl Settings {
     }
 
     /// Returns whether a measurement other than shares is selected, which requires a line.
-    pub fn has_line(&self) -> bool {
+    pub(crate) fn has_line(&self) -> bool {
         self.parts.iter().any(|&part| part != Part::Shares)
     }
 }

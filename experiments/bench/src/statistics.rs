@@ -2,7 +2,7 @@
 
 /// Returns the value that is not exceeded by a fraction `share`, 0 to 1, of the values, by nearest
 /// rank. Returns `None` if there are no values.
-pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
+pub(crate) fn percentile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let rank = (share * sorted.len() as f64).ceil() as usize;
@@ -11,7 +11,7 @@ pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
 
 /// Returns the middle value, or the mean of the two middle values. Returns `None` if there are no
 /// values.
-pub fn median(values: &[f64]) -> Option<f64> {
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -20,19 +20,19 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Returns the mean, or `None` if there are no values.
-pub fn mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Returns the minimum and the maximum, or `None` if there are no values.
-pub fn range(values: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn range(values: &[f64]) -> Option<(f64, f64)> {
     let least = values.iter().copied().min_by(f64::total_cmp)?;
     Some((least, values.iter().copied().max_by(f64::total_cmp)?))
 }
 
 /// Returns the spread, which is the maximum less the minimum, as a fraction of the median. Returns
 /// `None` for fewer than two values, or if the median is zero.
-pub fn spread(values: &[f64]) -> Option<f64> {
+pub(crate) fn spread(values: &[f64]) -> Option<f64> {
     let (least, greatest) = range(values)?;
     let middle = median(values)?;
     (values.len() > 1 && middle != 0.0).then(|| (greatest - least) / middle.abs())
@@ -40,7 +40,7 @@ pub fn spread(values: &[f64]) -> Option<f64> {
 
 /// Returns the slope of the least-squares line through points (x, y), or `None` unless there are
 /// two different values of `x`.
-pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
+pub(crate) fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let count = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
     let (x, y) = (x / count, y / count);

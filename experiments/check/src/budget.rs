@@ -22,7 +22,7 @@ pub struct Budget {
 impl Budget {
     /// Returns the sum of both budgets.
     #[must_use]
-    pub const fn plus(self, other: Budget) -> Budget {
+    pub(crate) const fn plus(self, other: Budget) -> Budget {
         Budget {
             asks: self.asks + other.asks,
             ticks: self.ticks + other.ticks,
@@ -36,7 +36,7 @@ impl Budget {
 
     /// Takes one event from the field that `of` selects. Returns `None` if none is left.
     #[must_use]
-    pub fn take(mut self, of: impl FnOnce(&mut Budget) -> &mut u8) -> Option<Budget> {
+    pub(crate) fn take(mut self, of: impl FnOnce(&mut Budget) -> &mut u8) -> Option<Budget> {
         let left = of(&mut self);
         *left = left.checked_sub(1)?;
         Some(self)

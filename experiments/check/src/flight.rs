@@ -24,14 +24,14 @@ impl<T> Default for Flight<T> {
 
 impl<T: Clone + Debug> Flight<T> {
     /// Adds a message.
-    pub fn push(&mut self, message: T) {
+    pub(crate) fn push(&mut self, message: T) {
         let print = Arc::new(Print::new(&message));
         let at = self.0.partition_point(|(other, _)| *other < print);
         self.0.insert(at, (print, message));
     }
 
     /// Removes the message at this index.
-    pub fn take(&mut self, at: usize) -> T {
+    pub(crate) fn take(&mut self, at: usize) -> T {
         self.0.remove(at).1
     }
 
@@ -41,33 +41,34 @@ impl<T: Clone + Debug> Flight<T> {
     }
 
     /// Returns the distinct messages with their indices. Among equal messages, it is the first.
-    pub fn different(&self) -> impl Iterator<Item = (usize, &T)> {
+    pub(crate) fn different(&self) -> impl Iterator<Item = (usize, &T)> {
         let is_first = |at: usize| at == 0 || self.0[at - 1].0 != self.0[at].0;
         (0..self.0.len()).filter(move |&at| is_first(at)).map(|at| (at, &self.0[at].1))
     }
 
     /// Keeps only the messages for which `keep` is true.
-    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.0.retain(|(_, message)| keep(message));
     }
 
     /// Returns the print of each message.
-    pub fn prints(&self) -> impl Iterator<Item = &Print> {
+    pub(crate) fn prints(&self) -> impl Iterator<Item = &Print> {
         self.0.iter().map(|(print, _)| &**print)
     }
 
     /// Returns all messages.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|(_, message)| message)
     }
 
     /// Returns whether there are no messages.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the number of messages.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }

@@ -14,14 +14,14 @@ pub struct Part<T> {
 
 impl<T> Part<T> {
     /// Creates a part with this value.
-    pub fn new(value: T) -> Part<T> {
+    pub(crate) fn new(value: T) -> Part<T> {
         Part { value: Arc::new(value), print: OnceLock::new() }
     }
 }
 
 impl<T: Debug> Part<T> {
     /// Returns the print of the part.
-    pub fn print(&self) -> &Print {
+    pub(crate) fn print(&self) -> &Print {
         self.print.get_or_init(|| Arc::new(Print::new(&*self.value)))
     }
 }

@@ -53,12 +53,12 @@ enum Found {
 }
 
 /// Returns the fingerprint of a single value.
-pub fn of(value: &dyn Debug) -> u128 {
+pub(crate) fn of(value: &dyn Debug) -> u128 {
     whole(&[&Print::new(value)])
 }
 
 /// Returns the fingerprint of all these parts together.
-pub fn whole(parts: &[&Print]) -> u128 {
+pub(crate) fn whole(parts: &[&Print]) -> u128 {
     let mut bytes = Vec::with_capacity(1024);
     for part in parts {
         bytes.extend(part.shape.to_le_bytes());
@@ -78,7 +78,7 @@ pub fn whole(parts: &[&Print]) -> u128 {
 
 impl Print {
     /// Computes the print of a part.
-    pub fn new(part: &dyn Debug) -> Print {
+    pub(crate) fn new(part: &dyn Debug) -> Print {
         let mut text = String::with_capacity(8192);
         // Writing to a `String` cannot fail.
         let _ = write!(text, "{part:?}");

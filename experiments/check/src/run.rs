@@ -47,7 +47,7 @@ where
 
 /// Visits the states of a model until a property is violated. The search is breadth first, which
 /// gives a short path.
-pub fn find<M>(name: &str, model: M, threads: usize) -> Outcome
+pub(crate) fn find<M>(name: &str, model: M, threads: usize) -> Outcome
 where
     M: Model + Send + Sync + 'static,
     M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,

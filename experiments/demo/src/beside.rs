@@ -38,7 +38,7 @@ pub struct BridgesResult {
 
 impl BridgesResult {
     /// Creates the bridges' part of the summary.
-    pub fn new(bridges: Bridges) -> BridgesResult {
+    pub(crate) fn new(bridges: Bridges) -> BridgesResult {
         let Bridges { spanning, cut, .. } = bridges;
         BridgesResult { spanning, cut_gap_ms: cut.gap_ms(), cut }
     }

@@ -36,7 +36,7 @@ struct Port {
 ///
 /// # Errors
 /// A bridge does not converge, or the user stops the run.
-pub fn settle(world: &World<'_>) -> Result<Spanning> {
+pub(crate) fn settle(world: &World<'_>) -> Result<Spanning> {
     let tries = SETTLED_LIMIT.as_millis() / LOOK.as_millis();
     for _ in 0..tries {
         let ports = ports(world)?;
@@ -78,7 +78,7 @@ fn blocked(ports: &[Port]) -> Option<Vec<String>> {
 ///
 /// # Errors
 /// See [`phases::cut`].
-pub fn cut(world: &World<'_>, link_bits_per_second: u64, congestion: &str) -> Result<Cut> {
+pub(crate) fn cut(world: &World<'_>, link_bits_per_second: u64, congestion: &str) -> Result<Cut> {
     phases::cut(world, &CUT, link_bits_per_second, congestion)
 }
 

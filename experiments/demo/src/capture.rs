@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Bytes captured from a frame of bulk data: Ethernet 14, IPv4 20, TCP with all options 60, and 2
 /// to spare.
-pub const BULK_SNAP_BYTES: u32 = 96;
+pub(crate) const BULK_SNAP_BYTES: u32 = 96;
 /// Kernel buffer for one capture, in MiB. It holds a second from a 200 Mb/s port at 96 of 1514
 /// bytes.
 const BUFFER_MIB: u32 = 8;
@@ -33,7 +33,7 @@ pub enum Take {
 
 impl Take {
     /// Both kinds of captures.
-    pub const ALL: [Take; 2] = [Take::Everything, Take::Bulk];
+    pub(crate) const ALL: [Take; 2] = [Take::Everything, Take::Bulk];
 
     /// Returns the name used in file names.
     pub const fn name(self) -> &'static str {
@@ -44,7 +44,7 @@ impl Take {
     }
 
     /// Returns the filter for the capture.
-    pub fn filter(self) -> String {
+    pub(crate) fn filter(self) -> String {
         let bulk =
             format!("(tcp port {0} or udp port {0} or udp port {1})", iperf::PORT, gap::PORT);
         match self {
@@ -59,7 +59,7 @@ impl Take {
 const UNTIL_CLOSED: &str = r#"dumpcap "$@" & read -r _; kill -TERM $!; wait $!"#;
 
 /// Returns the command that captures `port` to `file` for as long as its stdin is open.
-pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
+pub(crate) fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
     let snap = match take {
         Take::Everything => 65_535,
         Take::Bulk => BULK_SNAP_BYTES,
@@ -104,7 +104,7 @@ impl Capture {
     ///
     /// # Errors
     /// dumpcap is missing or ends at once, or the user stops the run.
-    pub fn wait_open(&mut self, stop: &Stop) -> Result<()> {
+    pub(crate) fn wait_open(&mut self, stop: &Stop) -> Result<()> {
         for _ in 0..1000 {
             if self.process.complaint().contains(OPEN) {
                 return Ok(());
@@ -121,7 +121,7 @@ impl Capture {
     ///
     /// # Errors
     /// dumpcap does not end, or does not report the number of missed frames.
-    pub fn end(self) -> Result<Captured> {
+    pub(crate) fn end(self) -> Result<Captured> {
         let said = self.process.close(Duration::from_secs(10))?;
         let missed = missed(&said).with_context(|| {
             format!("dumpcap on {} does not say what it missed: {said}", self.host)

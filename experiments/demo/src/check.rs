@@ -62,7 +62,7 @@ pub struct Findings {
 
 impl Findings {
     /// Adds the results from another capture.
-    pub fn add(&mut self, other: Findings) {
+    pub(crate) fn add(&mut self, other: Findings) {
         self.frames += other.frames;
         self.missed += other.missed;
         self.foreign += other.foreign;
@@ -82,7 +82,7 @@ impl Findings {
 ///
 /// # Errors
 /// A file cannot be read, tshark fails, or the user stops the run.
-pub fn judge(
+pub(crate) fn judge(
     captures: &[Captured],
     mac: impl Fn(&str) -> MacAddr,
     offloads: bool,

@@ -25,7 +25,7 @@ const UDP: (u8, usize) = (17, 6);
 const ETHERNET_BYTES: usize = 14;
 
 /// Checks an Ethernet frame, which may be truncated.
-pub fn judge(frame: &[u8]) -> Checksum {
+pub(crate) fn judge(frame: &[u8]) -> Checksum {
     read(frame).unwrap_or(Checksum::Unknown)
 }
 

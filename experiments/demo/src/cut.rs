@@ -30,19 +30,19 @@ pub struct Stream {
 
 impl Cut {
     /// Returns the longest gap in the streams that crossed the link, in ms.
-    pub fn gap_ms(&self) -> f64 {
+    pub(crate) fn gap_ms(&self) -> f64 {
         let crossed = self.streams.iter().filter(|stream| stream.crossed);
         crossed.map(|stream| stream.outage.gap_ms).fold(0.0, f64::max)
     }
 
     /// Returns the longest gap in any stream before the cut, in ms.
-    pub fn jitter_ms(&self) -> f64 {
+    pub(crate) fn jitter_ms(&self) -> f64 {
         self.streams.iter().map(|stream| stream.outage.jitter_ms).fold(0.0, f64::max)
     }
 
     /// Returns the fraction of the probes in the last second that arrived. The stream with the
     /// least counts.
-    pub fn at_the_end(&self) -> f64 {
+    pub(crate) fn at_the_end(&self) -> f64 {
         self.streams.iter().map(|stream| stream.outage.at_the_end).fold(1.0, f64::min)
     }
 }

@@ -27,7 +27,7 @@ impl Client {
 
     /// Returns the command that keeps `port` configured until it is killed. `folder` must contain
     /// the files from [`write_scripts`].
-    pub fn command(self, folder: &Path, host: &str, port: &str) -> Vec<String> {
+    pub(crate) fn command(self, folder: &Path, host: &str, port: &str) -> Vec<String> {
         let path = |name: String| folder.join(name).display().to_string();
         let script = path("dhcp-script".into());
         let words: Vec<String> = match self {
@@ -98,7 +98,7 @@ request subnet-mask, broadcast-address, routers, domain-name-servers;
 ///
 /// # Errors
 /// The folder cannot be written to.
-pub fn write_scripts(folder: &Path) -> Result<()> {
+pub(crate) fn write_scripts(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let script = folder.join("dhcp-script");
     std::fs::write(&script, SCRIPT)
@@ -108,7 +108,7 @@ pub fn write_scripts(folder: &Path) -> Result<()> {
 }
 
 /// Returns the file in which the script records the lease for a port.
-pub fn lease_file(folder: &Path, port: &str) -> PathBuf {
+pub(crate) fn lease_file(folder: &Path, port: &str) -> PathBuf {
     folder.join(format!("{port}.lease"))
 }
 
@@ -151,7 +151,7 @@ impl Lease {
     /// # Errors
     /// The server or the prefix is a different one, the address is outside the pool, or the
     /// duration is zero.
-    pub fn check(&self, dhcp: &axon_fabric::model::Dhcp) -> Result<()> {
+    pub(crate) fn check(&self, dhcp: &axon_fabric::model::Dhcp) -> Result<()> {
         if self.server != dhcp.server || self.prefix_len != dhcp.prefix_len {
             bail!("{self:?} is not from {}/{}", dhcp.server, dhcp.prefix_len);
         }

@@ -17,13 +17,13 @@ const KERNEL_LINKS: &str = "{ rate: 200Mbps }";
 const PROCESS_LINKS: &str = "{ rate: 50Mbps, queue: 96KiB }";
 
 /// Returns the data plane that a fabric without traffic classes uses on this machine.
-pub fn carrier(machine: &Machine) -> DataplaneKind {
+pub(crate) fn carrier(machine: &Machine) -> DataplaneKind {
     if machine.no_tc.is_none() { DataplaneKind::Tc } else { DataplaneKind::Software }
 }
 
 /// Returns the fabric file `topology` under another name, which differs from any lab that the user
 /// may run from the same file. It has the MTU of the load and the rate of its links.
-pub fn scenario(topology: &str, name: &str, carrier: DataplaneKind) -> String {
+pub(crate) fn scenario(topology: &str, name: &str, carrier: DataplaneKind) -> String {
     let links = if carrier == DataplaneKind::Software { PROCESS_LINKS } else { KERNEL_LINKS };
     let rename = |line: &str| match line.strip_prefix("name:") {
         Some(_) => format!("name: {name}\n"),

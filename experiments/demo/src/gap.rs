@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// UDP port for the probes.
 pub const PORT: u16 = 5599;
 /// Interval between two probes.
-pub const INTERVAL: Duration = Duration::from_millis(1);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(1);
 /// Number of bytes of UDP payload in a probe: its number, its time, and zeros up to the shortest
 /// frame.
 const PROBE_BYTES: usize = 18;
@@ -27,7 +27,7 @@ const PROBE_BYTES: usize = 18;
 ///
 /// # Errors
 /// None on any Linux.
-pub fn now_nanos() -> Result<u64> {
+pub(crate) fn now_nanos() -> Result<u64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
@@ -36,7 +36,7 @@ pub fn now_nanos() -> Result<u64> {
 ///
 /// # Errors
 /// There is no socket, or no clock. A probe that the kernel refuses is lost like any other.
-pub fn send(receiver: Ipv4Addr, duration: Duration) -> Result<()> {
+pub(crate) fn send(receiver: Ipv4Addr, duration: Duration) -> Result<()> {
     send_to((receiver, PORT).into(), duration)
 }
 
@@ -62,7 +62,7 @@ fn send_to(receiver: SocketAddr, duration: Duration) -> Result<()> {
 ///
 /// # Errors
 /// The port is taken, or the socket fails.
-pub fn receive(duration: Duration) -> Result<String> {
+pub(crate) fn receive(duration: Duration) -> Result<String> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).context("cannot take probes")?;
     receive_from(&socket, duration)
 }
@@ -138,7 +138,7 @@ pub struct Outage {
 
 /// Evaluates arrivals, given the time of the cut in ns. `count` is the number of probes that were
 /// sent.
-pub fn outage(arrivals: &[Arrival], cut: u64, count: u32) -> Outage {
+pub(crate) fn outage(arrivals: &[Arrival], cut: u64, count: u32) -> Outage {
     let millis = |nanos: u64| nanos as f64 / 1e6;
     let mut outage = Outage {
         gap_ms: 0.0,

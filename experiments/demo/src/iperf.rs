@@ -14,13 +14,13 @@ pub const PORT: u16 = 5201;
 /// MTU of the hosts' links in bytes of IP packet, as in the demo's fabric files. Twelve iperf3
 /// processes with datagrams of 1500 bytes need more than two CPUs. With our switches and with Linux
 /// bridges alike, the load would then determine the figure instead of the links.
-pub const MTU: u32 = 9000;
+pub(crate) const MTU: u32 = 9000;
 /// Number of bytes of application data in a UDP datagram that fills the MTU, less 8 for UDP and 20
 /// for IPv4.
-pub const UDP_PAYLOAD_BYTES: u32 = MTU - 8 - 20;
+pub(crate) const UDP_PAYLOAD_BYTES: u32 = MTU - 8 - 20;
 /// Number of bytes that such a datagram takes on a host's wire: UDP 8, IPv4 20, Ethernet 14, FCS 4,
 /// preamble 8, gap 12 (IEEE 802.3 clause 4.4.2).
-pub const UDP_WIRE_BYTES: u32 = UDP_PAYLOAD_BYTES + 8 + 20 + 14 + 4 + 8 + 12;
+pub(crate) const UDP_WIRE_BYTES: u32 = UDP_PAYLOAD_BYTES + 8 + 20 + 14 + 4 + 8 + 12;
 
 /// Run of all flows at once.
 #[derive(Clone, Copy, Debug)]
@@ -40,17 +40,17 @@ pub struct Load {
 impl Load {
     /// Returns the rate that a UDP sender offers, in bits of payload per second. It is exactly the
     /// rate of its link, as if the host's device paced it.
-    pub const fn udp_offer(&self) -> u64 {
+    pub(crate) const fn udp_offer(&self) -> u64 {
         self.link_bits_per_second * UDP_PAYLOAD_BYTES as u64 / UDP_WIRE_BYTES as u64
     }
 
     /// Returns the command for a receiver, which ends after one test.
-    pub fn server(&self) -> Vec<String> {
+    pub(crate) fn server(&self) -> Vec<String> {
         words(&format!("iperf3 -s -1 -J -i 0.5 -p {PORT}"))
     }
 
     /// Returns the command for a sender. `congestion` names the congestion control that TCP uses.
-    pub fn client(&self, receiver: std::net::Ipv4Addr, congestion: &str) -> Vec<String> {
+    pub(crate) fn client(&self, receiver: std::net::Ipv4Addr, congestion: &str) -> Vec<String> {
         let common =
             format!("iperf3 -c {receiver} -p {PORT} -t {} -J --connect-timeout 3000", self.seconds);
         match self.transport {

@@ -23,7 +23,7 @@ const PROGRAMS: [(&str, &str); 10] = [
 ///
 /// # Errors
 /// Programs are missing. The error names their packages.
-pub fn check_programs() -> Result<()> {
+pub(crate) fn check_programs() -> Result<()> {
     let mut missing: Vec<_> = PROGRAMS
         .iter()
         .filter(|(program, _)| !has_program(program))
@@ -83,7 +83,7 @@ impl CpuTime {
     ///
     /// # Errors
     /// /proc/stat is missing or malformed (proc(5)).
-    pub fn now() -> Result<CpuTime> {
+    pub(crate) fn now() -> Result<CpuTime> {
         CpuTime::parse(&read_to_string("/proc/stat")?).context("/proc/stat has no line `cpu`")
     }
 
@@ -99,7 +99,7 @@ impl CpuTime {
     ///
     /// # Errors
     /// See [`CpuTime::now`].
-    pub fn busy_since(self) -> Result<f64> {
+    pub(crate) fn busy_since(self) -> Result<f64> {
         let now = CpuTime::now()?;
         let all = (now.all - self.all).max(1) as f64;
         Ok(1.0 - now.idle.saturating_sub(self.idle) as f64 / all)

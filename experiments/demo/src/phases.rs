@@ -29,7 +29,7 @@ fn words(text: &str) -> Vec<String> {
 ///
 /// # Errors
 /// ping is missing, or the user stops the run.
-pub fn ping_all(world: &World<'_>, name: &str) -> Result<usize> {
+pub(crate) fn ping_all(world: &World<'_>, name: &str) -> Result<usize> {
     let pairs = (1..=HOSTS).flat_map(|from| (1..=HOSTS).map(move |to| (from, to)));
     let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).collect();
     debug_assert_eq!(pairs.len(), PAIRS);
@@ -60,7 +60,7 @@ fn ping(world: &World<'_>, from: usize, to: usize, name: &str) -> Result<Process
 ///
 /// # Errors
 /// They cannot reach each other, or a switch does not answer.
-pub fn transit_state(world: &World<'_>) -> Result<Tables> {
+pub(crate) fn transit_state(world: &World<'_>) -> Result<Tables> {
     ping(world, 1, 3, "transit")?.succeed(ANSWER, world.stop()).context("h1 cannot ping h3")?;
     let entries = world.table_entries()?;
     let sum = |switch: usize| entries[switch].iter().map(|(_, count)| count).sum::<u64>();
@@ -71,7 +71,7 @@ pub fn transit_state(world: &World<'_>) -> Result<Tables> {
 ///
 /// # Errors
 /// A switch does not answer.
-pub fn axon_port_entries(world: &World<'_>) -> Result<u64> {
+pub(crate) fn axon_port_entries(world: &World<'_>) -> Result<u64> {
     let entries = world.table_entries()?;
     let axon = entries.iter().flatten().filter(|(is_host, _)| !is_host);
     Ok(axon.map(|(_, count)| count).sum())
@@ -166,7 +166,7 @@ impl CutPlan {
 ///
 /// # Errors
 /// A program fails, or the link cannot be cut.
-pub fn cut(
+pub(crate) fn cut(
     world: &World<'_>,
     plan: &CutPlan,
     link_bits_per_second: u64,

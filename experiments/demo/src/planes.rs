@@ -26,19 +26,19 @@ impl Default for Dataplanes {
 
 impl Dataplanes {
     /// Creates an empty record for this machine.
-    pub fn expected(machine: &Machine) -> Dataplanes {
+    pub(crate) fn expected(machine: &Machine) -> Dataplanes {
         let labs = BTreeMap::new();
         Dataplanes { expected: carrier(machine), no_tc: machine.no_tc.clone(), labs }
     }
 
     /// Adds the reports from a lab's switches.
-    pub fn add(&mut self, lab: &str, reported: Vec<(String, DataplaneChoice)>) {
+    pub(crate) fn add(&mut self, lab: &str, reported: Vec<(String, DataplaneChoice)>) {
         self.labs.insert(lab.to_owned(), reported.into_iter().collect());
     }
 
     /// Returns the number of switches that have reported, and the number of those that have the
     /// expected data plane.
-    pub fn counts(&self) -> (usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize) {
         let all = || self.labs.values().flat_map(BTreeMap::values);
         (all().count(), all().filter(|choice| choice.carrier == self.expected).count())
     }

@@ -61,7 +61,7 @@ fn groups(summary: &Summary) -> Vec<Group> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn draw(summary: &Summary, path: &Path) -> Result<()> {
+pub(crate) fn draw(summary: &Summary, path: &Path) -> Result<()> {
     // Errors from the backend borrow it, so they are returned as text.
     try_draw(summary, path).map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))
 }

@@ -129,7 +129,7 @@ impl Process {
     ///
     /// # Errors
     /// The process does not end within `time`.
-    pub fn close(mut self, time: Duration) -> Result<String> {
+    pub(crate) fn close(mut self, time: Duration) -> Result<String> {
         drop(self.child.stdin.take());
         let end = Instant::now() + time;
         while self.child.try_wait()?.is_none() {

@@ -45,7 +45,7 @@ impl Progress {
     }
 
     /// Returns the elapsed time.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 }

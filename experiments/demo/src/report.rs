@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 
 /// Required gain over UDP, as a fraction. It is 6 points below the paper's +96 %, because real
 /// hosts on a busy machine vary.
-pub const UDP_GAIN_MIN: f64 = 0.90;
+pub(crate) const UDP_GAIN_MIN: f64 = 0.90;
 /// Required gain over TCP, as a fraction. It is 17 points above the paper's +63 %, and 10 points
 /// below the +90 % that the simulator must reach.
-pub const TCP_GAIN_MIN: f64 = 0.80;
+pub(crate) const TCP_GAIN_MIN: f64 = 0.80;
 /// Required gain over Linux bridges on the same ring, as a fraction. Their tree has four link
 /// directions for six flows, so it carries at most four links' worth, with flows over two links
 /// starving. Six to four is +50 %, from which 5 points are deducted for a busy machine.
-pub const GAIN_OVER_BRIDGES_MIN: f64 = 0.45;
+pub(crate) const GAIN_OVER_BRIDGES_MIN: f64 = 0.45;
 /// Upper bound on the longest outage after a cut, in ms.
-pub const CUT_GAP_MS_BOUND: f64 = 100.0;
+pub(crate) const CUT_GAP_MS_BOUND: f64 = 100.0;
 
 /// Results of one transport over both topologies. All rates are 10^6 bits of application data per
 /// second, as received.
@@ -69,7 +69,11 @@ pub struct PaperResult {
 
 impl TransportResult {
     /// Combines a measurement with that of the bridges, flow by flow, and with the paper's.
-    pub fn new(transport: Transport, ours: &Comparison, bridges: &[f64; 6]) -> TransportResult {
+    pub(crate) fn new(
+        transport: Transport,
+        ours: &Comparison,
+        bridges: &[f64; 6],
+    ) -> TransportResult {
         let flows = FLOWS.iter().zip(ours.line.iter().zip(&ours.ring)).zip(bridges);
         let bridges_mbps = bridges.iter().sum();
         let (line_mbps, ring_mbps) = transport.paper_aggregate();
@@ -215,7 +219,7 @@ pub fn units() -> BTreeMap<&'static str, &'static str> {
 
 impl Summary {
     /// Compares the results with the bounds, and fills in `bars` and `pass`.
-    pub fn judge(&mut self) {
+    pub(crate) fn judge(&mut self) {
         let percent = |gain: f64| format!("{:+.1} %", gain * 100.0);
         let gain = |name, of: &TransportResult, min: f64| Bar {
             name,

@@ -10,9 +10,9 @@ use serde::Serialize;
 /// Number of hosts in the experiment, two at each of three Axons.
 pub const HOSTS: usize = 6;
 /// Number of ordered pairs of different hosts.
-pub const PAIRS: usize = HOSTS * (HOSTS - 1);
+pub(crate) const PAIRS: usize = HOSTS * (HOSTS - 1);
 /// Axon (0 to 2 for the paper's A, B, C) of each host, starting with host 1.
-pub const AXON_OF_HOST: [usize; HOSTS] = [0, 1, 2, 0, 1, 2];
+pub(crate) const AXON_OF_HOST: [usize; HOSTS] = [0, 1, 2, 0, 1, 2];
 
 /// A one-way flow between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ impl Flow {
     }
 
     /// Returns the Axons (0 to 2) at which the flow enters and leaves the fabric.
-    pub const fn axons(self) -> (usize, usize) {
+    pub(crate) const fn axons(self) -> (usize, usize) {
         (AXON_OF_HOST[self.from - 1], AXON_OF_HOST[self.to - 1])
     }
 }
@@ -58,7 +58,7 @@ pub enum Transport {
 
 impl Transport {
     /// Both transports, in the order of the table.
-    pub const ALL: [Transport; 2] = [Transport::Udp, Transport::Tcp];
+    pub(crate) const ALL: [Transport; 2] = [Transport::Udp, Transport::Tcp];
 
     /// Returns the name of the transport: `UDP` or `TCP`.
     pub const fn name(self) -> &'static str {
@@ -121,7 +121,7 @@ impl Comparison {
 }
 
 /// Returns `ring / line - 1`, or zero if the line carried nothing.
-pub fn gain(line_mbps: f64, ring_mbps: f64) -> f64 {
+pub(crate) fn gain(line_mbps: f64, ring_mbps: f64) -> f64 {
     if line_mbps > 0.0 { ring_mbps / line_mbps - 1.0 } else { 0.0 }
 }
 

@@ -99,27 +99,27 @@ impl<'a> World<'a> {
     }
 
     /// Returns the fabric as loaded.
-    pub fn fabric(&self) -> &Fabric {
+    pub(crate) fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
     /// Returns the user's stop request.
-    pub fn stop(&self) -> &'a Stop {
+    pub(crate) fn stop(&self) -> &'a Stop {
         self.stop
     }
 
     /// Returns the folder for the files of this lab.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Returns the address of host number `host`, counted from 1.
-    pub fn address(&self, host: usize) -> Ipv4Addr {
+    pub(crate) fn address(&self, host: usize) -> Ipv4Addr {
         self.addresses[host - 1]
     }
 
     /// Returns the MAC address of the host with this name.
-    pub fn mac(&self, host: &str) -> MacAddr {
+    pub(crate) fn mac(&self, host: &str) -> MacAddr {
         let named = self.fabric.hosts.iter().find(|one| one.name == host);
         named.map_or(MacAddr([0; 6]), |host| host.mac)
     }
@@ -136,7 +136,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn start_on(&self, node: &str, argv: &[String], name: &str) -> Result<Process> {
+    pub(crate) fn start_on(&self, node: &str, argv: &[String], name: &str) -> Result<Process> {
         let command = self.lab.command(node, argv)?;
         Process::start(command, &self.folder, &format!("{name}-{node}"))
     }
@@ -145,7 +145,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// dumpcap does not start.
-    pub fn start_captures(&mut self) -> Result<()> {
+    pub(crate) fn start_captures(&mut self) -> Result<()> {
         for host in &self.fabric.hosts {
             let port = port_name(&host.name, PortNo(0));
             for take in Take::ALL {
@@ -162,7 +162,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// A capture does not end properly.
-    pub fn end_captures(&mut self) -> Result<Vec<Captured>> {
+    pub(crate) fn end_captures(&mut self) -> Result<Vec<Captured>> {
         self.captures.drain(..).map(Capture::end).collect()
     }
 
@@ -171,7 +171,7 @@ impl<'a> World<'a> {
     /// # Errors
     /// A client ends, a lease does not arrive in time or is not what the fabric file promises, or
     /// two hosts get the same address.
-    pub fn get_addresses(&mut self) -> Result<Vec<Leased>> {
+    pub(crate) fn get_addresses(&mut self) -> Result<Vec<Leased>> {
         dhcp::write_scripts(&self.folder)?;
         for host in 1..=HOSTS {
             let name = &self.fabric.hosts[host - 1].name;
@@ -210,7 +210,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// There is no such link, or the port cannot be set down.
-    pub fn cut(&self) -> Result<String> {
+    pub(crate) fn cut(&self) -> Result<String> {
         let link = self.fabric.links.iter().find_map(|link| match (link.a.switch, link.b.switch) {
             (0, 1) => Some(link.a),
             (1, 0) => Some(link.b),
@@ -226,7 +226,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// A switch does not answer.
-    pub fn dataplanes(&self) -> Result<Vec<(String, DataplaneChoice)>> {
+    pub(crate) fn dataplanes(&self) -> Result<Vec<(String, DataplaneChoice)>> {
         let status = self.lab.status()?;
         let of = |node: &NodeStatus| {
             let choice = node.status().and_then(|status| status.dataplane.clone());
@@ -242,7 +242,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// A switch does not answer.
-    pub fn table_entries(&self) -> Result<Vec<Vec<(bool, u64)>>> {
+    pub(crate) fn table_entries(&self) -> Result<Vec<Vec<(bool, u64)>>> {
         // The controller answers first.
         let status = self.lab.status()?;
         ensure!(status.len() == self.fabric.switches.len() + 1, "not all daemons answer");
@@ -264,7 +264,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// A capture is missing, or the lab does not end.
-    pub fn down_with_switch_captures(self) -> Result<Vec<PathBuf>> {
+    pub(crate) fn down_with_switch_captures(self) -> Result<Vec<PathBuf>> {
         let names: Vec<String> =
             self.fabric.switches.iter().map(|switch| switch.name.clone()).collect();
         let state = self.lab.state().clone();

@@ -9,12 +9,12 @@ use thiserror::Error;
 /// Intel systems".
 pub const PAGE_BYTES: u64 = 4_096;
 /// Rate of the Myrinet link, in MB/s: 003 §2.2.
-pub const LINK_MB_S: f64 = 160.0;
+pub(crate) const LINK_MB_S: f64 = 160.0;
 /// Number of firmware instructions for a forwarded packet of one page: 003 §2.2.
-pub const FIRMWARE_INSTRUCTIONS: u64 = 550;
+pub(crate) const FIRMWARE_INSTRUCTIONS: u64 = 550;
 /// Number of memory accesses per instruction, one for the instruction itself and one for its data:
 /// 003 §2.2.
-pub const ACCESSES_PER_INSTRUCTION: u64 = 2;
+pub(crate) const ACCESSES_PER_INSTRUCTION: u64 = 2;
 /// Number of entries in the send ring, and in the receive ring: 003 §3.2.
 pub const RING_ENTRIES: u32 = 64;
 /// Service time of the host for a packet in the paper's model, in microseconds: 003 §2.2.
@@ -23,7 +23,7 @@ pub const HOST_MODEL_US: f64 = 20.0;
 pub const HOST_AGENT_US: f64 = 4.0;
 /// Packet sizes that are modelled, in bytes. The largest is 16 pages, and the smallest NIC has
 /// buffers for eight packets of that size.
-pub const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=16 * PAGE_BYTES;
+pub(crate) const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=16 * PAGE_BYTES;
 
 /// Error: there is no hardware of this kind with the given name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -145,7 +145,7 @@ impl Bus {
     pub const ALL: [Bus; 2] = [Bus::Pci33, Bus::Pci66];
 
     /// Returns the clock rate in MHz.
-    pub fn mhz(self) -> f64 {
+    pub(crate) fn mhz(self) -> f64 {
         match self {
             Bus::Pci33 => 33.0,
             Bus::Pci66 => 66.0,
@@ -153,7 +153,7 @@ impl Bus {
     }
 
     /// Returns the rate while a transfer moves data, in MB/s.
-    pub fn mb_s(self) -> f64 {
+    pub(crate) fn mb_s(self) -> f64 {
         match self {
             Bus::Pci33 => 4.0 * self.mhz(),
             Bus::Pci66 => 8.0 * self.mhz(),
@@ -206,7 +206,7 @@ impl Overheads {
     pub const FITTED: Overheads = Overheads { setup_bus_cycles: 169.0, handover_us: 3.70 };
 
     /// Returns the set-up time for one page, in microseconds.
-    pub fn setup_us(&self, bus: Bus) -> f64 {
+    pub(crate) fn setup_us(&self, bus: Bus) -> f64 {
         self.setup_bus_cycles / bus.mhz()
     }
 }

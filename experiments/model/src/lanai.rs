@@ -78,26 +78,26 @@ pub struct NicDemand {
 
 impl NicDemand {
     /// Returns the longest of the three times, in microseconds.
-    pub fn longest_us(&self) -> f64 {
+    pub(crate) fn longest_us(&self) -> f64 {
         self.memory_us.max(self.processor_us).max(self.bus_us)
     }
 }
 
 impl Forwarder {
     /// Returns the number of times that a payload crosses the bus.
-    pub fn bus_visits(&self) -> u64 {
+    pub(crate) fn bus_visits(&self) -> u64 {
         if self.is_caching { 1 } else { 2 }
     }
 
     /// Returns the time for one bus crossing of a packet of `bytes` bytes, in microseconds. It
     /// consists of a set-up for each page and the transfer of the data.
-    pub fn bus_service_us(&self, bytes: u64) -> f64 {
+    pub(crate) fn bus_service_us(&self, bytes: u64) -> f64 {
         let setups = pages(bytes) as f64 * self.overheads.setup_us(self.bus);
         setups + bytes as f64 / self.bus.mb_s()
     }
 
     /// Returns the three times, the longest of which is the NIC's demand.
-    pub fn nic_demand(&self, bytes: u64) -> NicDemand {
+    pub(crate) fn nic_demand(&self, bytes: u64) -> NicDemand {
         let NicProfile { memory_width_bytes, memory_mhz, stall_us, .. } = self.nic.profile();
         let words = bytes.div_ceil(memory_width_bytes) as f64;
         let pages = pages(bytes);

@@ -28,7 +28,7 @@ pub struct Station {
 
 impl Station {
     /// Creates a station that a packet visits `visits` times, for `service_us` microseconds each.
-    pub fn new(name: &str, visits: f64, service_us: f64) -> Station {
+    pub(crate) fn new(name: &str, visits: f64, service_us: f64) -> Station {
         Station { name: name.to_owned(), visits, service_us }
     }
 
@@ -130,7 +130,7 @@ impl Network {
     ///
     /// # Errors
     /// A station has a number that is negative or not finite, or no station has any demand.
-    pub fn new(stations: Vec<Station>, packet_bytes: u64) -> Result<Network, ModelError> {
+    pub(crate) fn new(stations: Vec<Station>, packet_bytes: u64) -> Result<Network, ModelError> {
         let is_possible = |number: f64| number.is_finite() && number >= 0.0;
         for Station { name, visits, service_us } in &stations {
             if !is_possible(*visits) || !is_possible(*service_us) {
@@ -157,7 +157,7 @@ impl Network {
     ///
     /// # Errors
     /// The delay is negative or not finite.
-    pub fn with_delay(self, delay_us: f64) -> Result<Network, ModelError> {
+    pub(crate) fn with_delay(self, delay_us: f64) -> Result<Network, ModelError> {
         if !delay_us.is_finite() || delay_us < 0.0 {
             let name = "delay".to_owned();
             return Err(ModelError::Station { name, visits: 1.0, service_us: delay_us });
@@ -173,11 +173,6 @@ impl Network {
     /// Returns the stations, in the order in which they were given.
     pub fn stations(&self) -> &[Station] {
         &self.stations
-    }
-
-    /// Returns the size of a packet in bytes.
-    pub fn packet_bytes(&self) -> u64 {
-        self.packet_bytes
     }
 
     /// Returns the station with the largest demand. Among equal ones, it is the last.

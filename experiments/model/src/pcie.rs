@@ -30,9 +30,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Frame sizes that are modelled, in bytes without FCS.
-pub const FRAME_BYTES: std::ops::RangeInclusive<u64> = 64..=9_216;
+pub(crate) const FRAME_BYTES: std::ops::RangeInclusive<u64> = 64..=9_216;
 /// Preamble, FCS and gap around a frame, in bytes (IEEE 802.3, clause 4).
-pub const WIRE_OVERHEAD_BYTES: u64 = 24;
+pub(crate) const WIRE_OVERHEAD_BYTES: u64 = 24;
 /// Number of lanes in the slot.
 const LANES: f64 = 16.0;
 /// Rate of a lane, in Gb/s: 16 GT/s, with 128 bits of data in 130 (PCIe 4.0).
@@ -56,20 +56,21 @@ const COMPLETION_HEADER: u64 = 20;
 const DESCRIPTOR: u64 = 16;
 /// Size of the header that goes to the host if payloads stay in the NIC, in bytes. It is two cache
 /// lines, enough for Ethernet, VLAN, IPv6 and TCP with options.
-pub const HEADER_BYTES: u64 = 128;
+pub(crate) const HEADER_BYTES: u64 = 128;
 /// Round trip of a DMA over PCIe, in microseconds. About 900 ns of a NIC's latency come from PCIe
 /// (Neugebauer et al., abstract and §2).
-pub const PCIE_ROUND_TRIP_US: f64 = 0.9;
+pub(crate) const PCIE_ROUND_TRIP_US: f64 = 0.9;
 /// Number of packets per second that one core handles, which is 24 million (Høiland-Jørgensen et
 /// al., *The eXpress Data Path*, CoNEXT 2018, abstract). A forwarder that handles more needs more
 /// cores.
-pub const CORE_PPS: f64 = 24e6;
+pub(crate) const CORE_PPS: f64 = 24e6;
 /// Number of cores in the forwarder, **chosen** so that the host is not the bottleneck for frames
 /// of 256 bytes or more.
-pub const CORES: f64 = 8.0;
+pub(crate) const CORES: f64 = 8.0;
 
 /// Names of the stations: the ports in and out, PCIe in both directions, and the host's cores.
-pub const STATIONS: [&str; 5] = ["link in", "link out", "PCIe to host", "PCIe from host", "host"];
+pub(crate) const STATIONS: [&str; 5] =
+    ["link in", "link out", "PCIe to host", "PCIe from host", "host"];
 
 /// Ports of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -147,12 +148,12 @@ impl fmt::Display for Scheme {
 }
 
 /// Returns the rate at which TLPs are carried in each direction, in Gb/s: 227.4.
-pub fn tlp_gb_s() -> f64 {
+pub(crate) fn tlp_gb_s() -> f64 {
     LANES * LANE_GB_S * (1.0 - LINK_LAYER_SHARE)
 }
 
 /// Returns the number of TLP bytes for one frame to the host, and from the host.
-pub fn tlp_bytes(scheme: Scheme, bytes: u64) -> (u64, u64) {
+pub(crate) fn tlp_bytes(scheme: Scheme, bytes: u64) -> (u64, u64) {
     let (up, down) = scheme.crossing(bytes);
     let write = |bytes: u64| bytes + bytes.div_ceil(PAYLOAD_MAX) * WRITE_HEADER;
     let requests = |bytes: u64| bytes.div_ceil(READ_MAX) * READ_HEADER;
@@ -186,7 +187,8 @@ pub fn network(nic: Ethernet, scheme: Scheme, bytes: u64) -> Result<Network, Mod
 
 /// Returns the bandwidth that is forwarded at saturation, in Gb/s of frames without FCS, preamble
 /// and gap.
-pub fn saturation_gb_s(network: &Network) -> f64 {
+#[cfg(test)]
+pub(crate) fn saturation_gb_s(network: &Network) -> f64 {
     network.saturation_mb_s() * 8.0 / 1e3
 }
 

@@ -90,7 +90,7 @@ pub(super) struct Own {
 }
 
 impl Balancer {
-    pub fn new(config: BalancerConfig) -> Balancer {
+    pub(crate) fn new(config: BalancerConfig) -> Balancer {
         Balancer {
             macs: alloc::vec![None; config.backends.len()],
             connections: Connections::new(
@@ -104,12 +104,12 @@ impl Balancer {
         }
     }
 
-    pub fn backends(&self) -> impl Iterator<Item = Ipv4Addr> {
+    pub(crate) fn backends(&self) -> impl Iterator<Item = Ipv4Addr> {
         self.config.backends.iter().map(|backend| backend.address)
     }
 
     /// Records that a backend has this MAC address, or is down if it is `None`.
-    pub fn settle(&mut self, address: Ipv4Addr, mac: Option<MacAddr>) {
+    pub(crate) fn settle(&mut self, address: Ipv4Addr, mac: Option<MacAddr>) {
         for (backend, known) in self.config.backends.iter().zip(&mut self.macs) {
             if backend.address == address {
                 *known = mac;
@@ -126,7 +126,14 @@ impl Balancer {
 
     /// Processes a packet for the agent's address. The packet is rewritten and forwarded, or
     /// dropped.
-    pub fn packet(&mut self, now: Time, own: Own, handle: Handle, ip: &Ipv4, out: &mut dyn Outbox) {
+    pub(crate) fn packet(
+        &mut self,
+        now: Time,
+        own: Own,
+        handle: Handle,
+        ip: &Ipv4,
+        out: &mut dyn Outbox,
+    ) {
         let Some(head) = out.head(handle) else { return };
         let rewrite = self.way(now, own, head, ip);
         let passes = rewrite.is_some_and(|rewrite| rewrite::apply(head, ip, &rewrite));
@@ -220,15 +227,15 @@ impl Balancer {
         })
     }
 
-    pub fn timeout(&mut self, now: Time) {
+    pub(crate) fn timeout(&mut self, now: Time) {
         self.connections.timeout(now);
     }
 
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.connections.deadline()
     }
 
-    pub fn count(&self, counters: &mut Counters) {
+    pub(crate) fn count(&self, counters: &mut Counters) {
         let counts = &self.counts;
         let up = self.macs.iter().flatten().count() as u64;
         let ended = self.connections.ended;

@@ -70,17 +70,17 @@ pub(super) struct Connections {
 impl Connections {
     /// Creates an empty table for at most `most` connections with this idle time, on ports other
     /// than `reserved`.
-    pub fn new(is_tcp: bool, most: usize, idle: Span, reserved: u16) -> Connections {
+    pub(crate) fn new(is_tcp: bool, most: usize, idle: Span, reserved: u16) -> Connections {
         let most = most.clamp(1, CONNECTIONS_MAX);
         Connections { table: Table::new(reserved), is_tcp, most, idle, ended: Ended::default() }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
     /// Returns the number of half-open connections.
-    pub fn half_open(&self) -> usize {
+    pub(crate) fn half_open(&self) -> usize {
         self.table.half_open()
     }
 
@@ -94,7 +94,7 @@ impl Connections {
         (self.most / 16).max(CLIENT_MAX_MIN)
     }
 
-    pub fn of_client(&self, client: Client) -> Option<Connection> {
+    pub(crate) fn of_client(&self, client: Client) -> Option<Connection> {
         self.table.of_client(client).map(|entry| entry.connection)
     }
 
@@ -106,7 +106,7 @@ impl Connections {
     ///
     /// # Errors
     /// No connection can be evicted.
-    pub fn open(
+    pub(crate) fn open(
         &mut self,
         now: Time,
         client: Client,
@@ -146,7 +146,7 @@ impl Connections {
     }
 
     /// Processes a packet that belongs to a connection.
-    pub fn passed(&mut self, now: Time, port: u16, side: Side, flags: Flags) {
+    pub(crate) fn passed(&mut self, now: Time, port: u16, side: Side, flags: Flags) {
         let Some(entry) = self.table.get(port) else { return };
         let before = entry.stage;
         let stage = match self.is_tcp {
@@ -168,7 +168,7 @@ impl Connections {
     ///
     /// With TCP, the packet must prove that its sender sees the backend's packets, so that a forged
     /// packet diverts nothing. UDP has no such proof.
-    pub fn came_from(&mut self, port: u16, mac: MacAddr, flags: Flags) {
+    pub(crate) fn came_from(&mut self, port: u16, mac: MacAddr, flags: Flags) {
         let Some(entry) = self.table.get(port) else { return };
         let is_its = match self.is_tcp {
             true => entry.stage.is_of_client(flags),
@@ -180,12 +180,12 @@ impl Connections {
     }
 
     /// Ends a connection.
-    pub fn close(&mut self, port: u16) {
+    pub(crate) fn close(&mut self, port: u16) {
         self.table.remove(port);
     }
 
     /// Ends all connections that are due.
-    pub fn timeout(&mut self, now: Time) {
+    pub(crate) fn timeout(&mut self, now: Time) {
         while let Some((_, port)) = self.table.first().filter(|(at, _)| *at <= now) {
             match self.table.remove(port).is_some_and(|entry| entry.stage.is_half_open()) {
                 true => self.ended.half_open += 1,
@@ -194,7 +194,7 @@ impl Connections {
         }
     }
 
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.table.first().map(|(at, _)| at)
     }
 }

@@ -89,7 +89,7 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    pub fn new(mac: MacAddr, address: Ipv4Addr) -> Neighbours {
+    pub(crate) fn new(mac: MacAddr, address: Ipv4Addr) -> Neighbours {
         Neighbours {
             mac,
             address,
@@ -105,7 +105,7 @@ impl Neighbours {
     }
 
     /// Watches an address, that is, requests it every second. Call this before anything else.
-    pub fn watch(&mut self, address: Ipv4Addr) {
+    pub(crate) fn watch(&mut self, address: Ipv4Addr) {
         let watched = Entry { is_watched: true, ..Entry::default() };
         if self.entries.insert(address, watched).is_none() {
             self.due.insert((watched.next_at, address));
@@ -115,7 +115,7 @@ impl Neighbours {
 
     /// Returns the state of an address, and requests the address if it is unknown. The second value
     /// is an address that was evicted.
-    pub fn resolve(&mut self, now: Time, address: Ipv4Addr) -> (Known, Option<Ipv4Addr>) {
+    pub(crate) fn resolve(&mut self, now: Time, address: Ipv4Addr) -> (Known, Option<Ipv4Addr>) {
         if let Some(entry) = self.entries.get(&address) {
             let known = match entry.mac {
                 Some(mac) => Known::At(mac),
@@ -136,7 +136,12 @@ impl Neighbours {
     }
 
     /// Processes an ARP packet. Returns the address that it resolves, if any.
-    pub fn receive(&mut self, now: Time, arp: &Arp, out: &mut dyn Outbox) -> Option<Settled> {
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        arp: &Arp,
+        out: &mut dyn Outbox,
+    ) -> Option<Settled> {
         let Arp { operation, sender_mac, sender_ip, target_ip, .. } = *arp;
         if operation == ArpOperation::Request && target_ip == self.address {
             // If there is no room for the answer, the sender repeats its request.
@@ -182,7 +187,7 @@ impl Neighbours {
     }
 
     /// Sends due requests. Returns the addresses that did not answer.
-    pub fn timeout(&mut self, now: Time, out: &mut dyn Outbox) -> Vec<Settled> {
+    pub(crate) fn timeout(&mut self, now: Time, out: &mut dyn Outbox) -> Vec<Settled> {
         let own = (self.mac, self.address);
         let request = |to, target| host_frame::request(own.0, own.1, to, target);
         if self.announce_at <= now {
@@ -221,12 +226,12 @@ impl Neighbours {
         settled
     }
 
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         let first = self.due.first().map(|&(at, _)| at.max(self.full_until));
         [first, Some(self.announce_at)].into_iter().flatten().min()
     }
 
-    pub fn count(&self, counters: &mut Counters) {
+    pub(crate) fn count(&self, counters: &mut Counters) {
         let known = self.entries.values().filter(|entry| entry.mac.is_some()).count();
         counters.extend([
             ("neighbours", known as u64),

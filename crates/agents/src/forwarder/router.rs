@@ -101,7 +101,7 @@ pub(super) struct Router {
 }
 
 impl Router {
-    pub fn new(mac: MacAddr, address: Ipv4Addr, routes: &[RouteTo]) -> Router {
+    pub(crate) fn new(mac: MacAddr, address: Ipv4Addr, routes: &[RouteTo]) -> Router {
         Router {
             mac,
             address,
@@ -113,7 +113,7 @@ impl Router {
     }
 
     /// Processes a packet for another address. The packet is forwarded, queued or dropped.
-    pub fn packet(
+    pub(crate) fn packet(
         &mut self,
         now: Time,
         neighbours: &mut Neighbours,
@@ -175,7 +175,7 @@ impl Router {
     }
 
     /// Forwards or drops the packets queued for a next hop that was resolved or did not answer.
-    pub fn settle(
+    pub(crate) fn settle(
         &mut self,
         now: Time,
         next_hop: Ipv4Addr,
@@ -236,7 +236,7 @@ impl Router {
         Some(ipv4(&Ends { macs, addresses, ports: (0, 0) }, ICMP, &[&header, quoted]))
     }
 
-    pub fn count(&self, counters: &mut Counters) {
+    pub(crate) fn count(&self, counters: &mut Counters) {
         let counts = &self.counts;
         counters.extend([
             ("forwarded", counts.forwarded),

@@ -89,14 +89,14 @@ pub(super) enum Stage {
 
 impl Stage {
     /// Stage of a new connection.
-    pub const NEW: Stage = Stage::HalfOpen { expected: None };
+    pub(crate) const NEW: Stage = Stage::HalfOpen { expected: None };
 
-    pub const fn is_half_open(self) -> bool {
+    pub(crate) const fn is_half_open(self) -> bool {
         matches!(self, Stage::HalfOpen { .. })
     }
 
     /// Returns whether a packet from the client proves that its sender sees the backend's packets.
-    pub fn is_of_client(self, flags: Flags) -> bool {
+    pub(crate) fn is_of_client(self, flags: Flags) -> bool {
         match self {
             Stage::Established { seen, .. } => seen[Side::Backend as usize].fits(flags),
             Stage::HalfOpen { .. } | Stage::Closed => false,
@@ -104,7 +104,7 @@ impl Stage {
     }
 
     /// Returns the stage after a TCP packet.
-    pub fn after(self, side: Side, flags: Flags) -> Stage {
+    pub(crate) fn after(self, side: Side, flags: Flags) -> Stage {
         match (self, side) {
             // The client reuses its port.
             (Stage::Closed, Side::Client) if flags.syn && !flags.rst => Stage::NEW,
@@ -128,7 +128,7 @@ impl Stage {
     }
 
     /// Returns the stage after a datagram.
-    pub fn after_datagram(self, side: Side) -> Stage {
+    pub(crate) fn after_datagram(self, side: Side) -> Stage {
         match (self, side) {
             (Stage::HalfOpen { .. }, Side::Backend) => Stage::HalfOpen { expected: Some(0) },
             (Stage::HalfOpen { expected: Some(_) }, Side::Client) => {

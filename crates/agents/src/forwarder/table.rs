@@ -53,7 +53,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub fn new(reserved: u16) -> Table {
+    pub(crate) fn new(reserved: u16) -> Table {
         Table {
             by_port: BTreeMap::new(),
             by_client: BTreeMap::new(),
@@ -66,45 +66,45 @@ impl Table {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_port.len()
     }
 
-    pub fn half_open(&self) -> usize {
+    pub(crate) fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
     /// Returns the number of connections from a client address.
-    pub fn of_address(&self, address: Ipv4Addr) -> usize {
+    pub(crate) fn of_address(&self, address: Ipv4Addr) -> usize {
         self.of_address.get(&address).copied().unwrap_or(0)
     }
 
-    pub fn get(&self, port: u16) -> Option<Entry> {
+    pub(crate) fn get(&self, port: u16) -> Option<Entry> {
         self.by_port.get(&port).copied()
     }
 
-    pub fn of_client(&self, client: Client) -> Option<Entry> {
+    pub(crate) fn of_client(&self, client: Client) -> Option<Entry> {
         self.get(*self.by_client.get(&client)?)
     }
 
     /// Returns the connection that ends first, by port, and its end time.
-    pub fn first(&self) -> Option<(Time, u16)> {
+    pub(crate) fn first(&self) -> Option<(Time, u16)> {
         self.order.first().copied()
     }
 
     /// Returns the port of the oldest half-open connection.
-    pub fn oldest_half_open(&self) -> Option<u16> {
+    pub(crate) fn oldest_half_open(&self) -> Option<u16> {
         self.half_open.first().map(|&(_, port)| port)
     }
 
     /// Returns the port of the oldest half-open connection from a client address.
-    pub fn oldest_half_open_of(&self, address: Ipv4Addr) -> Option<u16> {
+    pub(crate) fn oldest_half_open_of(&self, address: Ipv4Addr) -> Option<u16> {
         let all = (address, Time::ZERO, 0)..=(address, Time::MAX, u16::MAX);
         self.half_open_of.range(all).next().map(|&(_, _, port)| port)
     }
 
     /// Returns a free port. There must be one.
-    pub fn free_port(&mut self) -> u16 {
+    pub(crate) fn free_port(&mut self) -> u16 {
         while self.by_port.contains_key(&self.next_port) || self.next_port == self.reserved {
             self.next_port = after(self.next_port);
         }
@@ -114,7 +114,7 @@ impl Table {
     }
 
     /// Inserts a connection whose port and client are unused.
-    pub fn insert(&mut self, entry: Entry) {
+    pub(crate) fn insert(&mut self, entry: Entry) {
         let Connection { client, port, .. } = entry.connection;
         self.by_client.insert(client, port);
         *self.of_address.entry(client.0).or_default() += 1;
@@ -123,7 +123,7 @@ impl Table {
     }
 
     /// Updates the stage and end time of a connection.
-    pub fn update(&mut self, port: u16, stage: Stage, ends_at: Time) {
+    pub(crate) fn update(&mut self, port: u16, stage: Stage, ends_at: Time) {
         let Some(mut entry) = self.get(port) else { return };
         self.unindex(&entry);
         (entry.stage, entry.ends_at) = (stage, ends_at);
@@ -132,14 +132,14 @@ impl Table {
     }
 
     /// Updates the destination MAC address for packets to a client.
-    pub fn set_mac(&mut self, port: u16, mac: MacAddr) {
+    pub(crate) fn set_mac(&mut self, port: u16, mac: MacAddr) {
         if let Some(entry) = self.by_port.get_mut(&port) {
             entry.connection.mac = mac;
         }
     }
 
     /// Removes a connection.
-    pub fn remove(&mut self, port: u16) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, port: u16) -> Option<Entry> {
         let entry = self.by_port.remove(&port)?;
         let client = entry.connection.client;
         self.by_client.remove(&client);

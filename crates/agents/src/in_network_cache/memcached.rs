@@ -6,7 +6,7 @@
 //! `gets`, and a `get` for several keys, go to the server.
 
 /// Length of the frame header before the text, in bytes.
-pub const FRAME_HEADER_BYTES: usize = 8;
+pub(crate) const FRAME_HEADER_BYTES: usize = 8;
 /// Longest key in bytes.
 const KEY_BYTES_MAX: usize = 250;
 /// End of a line.
@@ -32,7 +32,7 @@ fn text(datagram: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the frame header of the one-datagram answer to a request.
-pub fn answer_header(request: &[u8]) -> [u8; FRAME_HEADER_BYTES] {
+pub(crate) fn answer_header(request: &[u8]) -> [u8; FRAME_HEADER_BYTES] {
     let id = |at: usize| request.get(at).copied().unwrap_or(0);
     [id(0), id(1), 0, 0, 0, 1, 0, 0]
 }
@@ -53,7 +53,7 @@ fn key(word: Option<&[u8]>) -> Option<&[u8]> {
 
 /// Parses a datagram from a client, which may be truncated. A datagram that cannot be parsed counts
 /// as a write that may change any key.
-pub fn request(datagram: &[u8]) -> Request<'_> {
+pub(crate) fn request(datagram: &[u8]) -> Request<'_> {
     let Some(line) = text(datagram).and_then(line) else { return Request::WriteAll };
     let mut words = words(line);
     let command = words.next().unwrap_or_default();
@@ -78,7 +78,7 @@ pub fn request(datagram: &[u8]) -> Request<'_> {
 
 /// Returns the key in an answer to `get` or `gets`, which may be truncated. [`is_whole_answer`]
 /// decides whether the answer may be cached.
-pub fn answered_key(datagram: &[u8]) -> Option<&[u8]> {
+pub(crate) fn answered_key(datagram: &[u8]) -> Option<&[u8]> {
     let mut words = words(line(text(datagram)?)?);
     if words.next() != Some(b"VALUE") {
         return None;
@@ -88,7 +88,7 @@ pub fn answered_key(datagram: &[u8]) -> Option<&[u8]> {
 
 /// Returns whether a datagram is the complete answer to a `get` for one key, with one item and its
 /// end.
-pub fn is_whole_answer(datagram: &[u8]) -> bool {
+pub(crate) fn is_whole_answer(datagram: &[u8]) -> bool {
     let Some(text) = text(datagram) else { return false };
     let Some(line) = line(text) else { return false };
     let mut words = words(line);

@@ -29,7 +29,7 @@ use store::Store;
 
 /// Time after a write in which answers with its key are not stored. It is longer than any earlier
 /// answer is in flight.
-pub const SETTLE: Span = Span::from_secs(1);
+pub(crate) const SETTLE: Span = Span::from_secs(1);
 /// Maximum number of recently written keys. Beyond it, nothing is stored.
 const WRITTEN_MAX: usize = 4096;
 /// Maximum number of replies that are being fetched. Beyond it, nothing is stored.

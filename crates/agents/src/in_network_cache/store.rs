@@ -29,21 +29,21 @@ pub(super) struct Store {
 impl Store {
     /// Creates an empty store of `bytes_max` bytes with this time to live. If `ttl` is `None`, it
     /// is unlimited.
-    pub fn new(bytes_max: usize, ttl: Option<Span>) -> Store {
+    pub(crate) fn new(bytes_max: usize, ttl: Option<Span>) -> Store {
         let (entries, order) = (BTreeMap::new(), BTreeMap::new());
         Store { entries, order, uses: 0, bytes: 0, bytes_max, ttl }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the value of a key and makes it the most recently used one.
-    pub fn get(&mut self, now: Time, key: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn get(&mut self, now: Time, key: &[u8]) -> Option<&[u8]> {
         let (stored_at, used) = self.entries.get(key).map(|entry| (entry.stored_at, entry.used))?;
         if self.ttl.is_some_and(|ttl| now >= stored_at + ttl) {
             self.remove(key);
@@ -59,7 +59,7 @@ impl Store {
 
     /// Stores a value. Returns the number of evicted entries. A value that is larger than the whole
     /// store is not stored.
-    pub fn put(&mut self, now: Time, key: &[u8], value: &[u8]) -> u64 {
+    pub(crate) fn put(&mut self, now: Time, key: &[u8], value: &[u8]) -> u64 {
         self.remove(key);
         let bytes = ENTRY_BYTES + 2 * key.len() + value.len();
         if bytes > self.bytes_max {
@@ -80,13 +80,13 @@ impl Store {
     }
 
     /// Removes a key. Returns whether the key was in the store.
-    pub fn remove(&mut self, key: &[u8]) -> bool {
+    pub(crate) fn remove(&mut self, key: &[u8]) -> bool {
         let used = self.forget(key);
         used.is_some_and(|used| self.order.remove(&used).is_some())
     }
 
     /// Removes all keys. Returns their number.
-    pub fn clear(&mut self) -> u64 {
+    pub(crate) fn clear(&mut self) -> u64 {
         let count = self.entries.len() as u64;
         self.entries.clear();
         self.order.clear();

@@ -1,6 +1,6 @@
 //! Configuration of an agent port.
 
-use axon_cache::{CacheConfig, ConfigError};
+use axon_cache::CacheConfig;
 use axon_wire::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -60,15 +60,5 @@ impl Default for AgentPortConfig {
             service: Span::ZERO,
             frame_bytes_max: 1514,
         }
-    }
-}
-
-impl AgentPortConfig {
-    /// Checks the ranges of the settings.
-    ///
-    /// # Errors
-    /// As [`CacheConfig::check`].
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.cache.check()
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Head {
 impl Head {
     /// Copies the head of a frame. The head has `head_bytes` bytes, or is the whole frame if that
     /// is shorter.
-    pub fn of(frame: &[u8], head_bytes: usize, mode: PayloadMode) -> Head {
+    pub(crate) fn of(frame: &[u8], head_bytes: usize, mode: PayloadMode) -> Head {
         let head_bytes = head_bytes.min(frame.len());
         let copied = if mode == PayloadMode::Copied { frame } else { &frame[..head_bytes] };
         let mut store = Vec::with_capacity(HEAD_ROOM_BYTES + copied.len());
@@ -36,32 +36,32 @@ impl Head {
         self.frame_bytes
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.store[self.start..self.end]
     }
 
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.store[self.start..self.end]
     }
 
-    pub fn payload_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.store[self.end..]
     }
 
     /// Returns all bytes of the frame that the agent has.
-    pub fn all(&self) -> &[u8] {
+    pub(crate) fn all(&self) -> &[u8] {
         &self.store[self.start..]
     }
 
     /// Resizes the head to `bytes` at its front. Returns whether there was room.
-    pub fn resize(&mut self, bytes: usize) -> bool {
+    pub(crate) fn resize(&mut self, bytes: usize) -> bool {
         let start = self.end.checked_sub(bytes);
         self.start = start.unwrap_or(self.start);
         start.is_some()
     }
 
     /// Replaces the frame's original head bytes with those of the agent.
-    pub fn put_on(&self, mut frame: FrameBuf) -> FrameBuf {
+    pub(crate) fn put_on(&self, mut frame: FrameBuf) -> FrameBuf {
         frame.pop_front(self.store.len() - HEAD_ROOM_BYTES);
         let all = self.all();
         if frame.push_front(all.len()).is_err() {

@@ -46,7 +46,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub fn new(config: AgentPortConfig) -> Result<Held, ConfigError> {
+    pub(crate) fn new(config: AgentPortConfig) -> Result<Held, ConfigError> {
         let mut cache = config.cache;
         if config.payload == PayloadMode::Copied {
             cache.head_bytes = usize::MAX;
@@ -70,17 +70,17 @@ impl Held {
     }
 
     /// Returns the number of frames held by the agent or in transmission.
-    pub fn frames(&self) -> u64 {
+    pub(crate) fn frames(&self) -> u64 {
         (self.heads.len() + self.leaving.len()) as u64
     }
 
     /// Returns the lengths of the head and the frame of a held packet, in bytes.
-    pub fn sizes(&self, handle: Handle) -> Option<(usize, usize)> {
+    pub(crate) fn sizes(&self, handle: Handle) -> Option<(usize, usize)> {
         self.heads.get(&handle).map(|head| (head.bytes().len(), head.frame_bytes()))
     }
 
     /// Stores the payload of a frame for the agent. Returns the frame if there is no room.
-    pub fn receive(&mut self, frame: FrameBuf) -> Result<Handle, FrameBuf> {
+    pub(crate) fn receive(&mut self, frame: FrameBuf) -> Result<Handle, FrameBuf> {
         let head = Head::of(frame.bytes(), self.config.cache.head_bytes, self.config.payload);
         match self.cache.receive(self.now, frame) {
             Ok(attached) => {
@@ -92,7 +92,7 @@ impl Held {
     }
 
     /// Removes the next frame for the wire.
-    pub fn next(&mut self) -> Option<FrameBuf> {
+    pub(crate) fn next(&mut self) -> Option<FrameBuf> {
         let Leaving { handle, head } = self.leaving.pop_front()?;
         let copied = head.as_ref().map_or(0, |head| head.all().len());
         let frame = self.cache.send(handle, copied).ok()?;
@@ -103,7 +103,7 @@ impl Held {
     }
 
     /// Reclaims packets that the agent has held for too long.
-    pub fn expire(&mut self) {
+    pub(crate) fn expire(&mut self) {
         while let Some((handle, frame)) = self.cache.expire(self.now) {
             // The packet is either with the agent or in transmission.
             if self.heads.remove(&handle).is_none() {

@@ -21,7 +21,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Returns the options of the capture, if one is requested.
-    pub fn options(&self) -> Option<CaptureOptions> {
+    pub(crate) fn options(&self) -> Option<CaptureOptions> {
         let mut options = CaptureOptions::to(self.pcap.as_ref()?);
         options.snap_bytes = self.pcap_snap_bytes.unwrap_or(options.snap_bytes);
         options.file_bytes_max = self.pcap_bytes_max.unwrap_or(options.file_bytes_max);

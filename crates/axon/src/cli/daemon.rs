@@ -24,7 +24,7 @@ impl DaemonArguments {
     ///
     /// # Errors
     /// The fabric file cannot be read, or the recording would go to standard output.
-    pub fn options(&self, fabric: Option<&Path>) -> Result<DaemonOptions> {
+    pub(crate) fn options(&self, fabric: Option<&Path>) -> Result<DaemonOptions> {
         Ok(DaemonOptions {
             status_socket: self.status_socket.clone(),
             capture: self.capture.options(),

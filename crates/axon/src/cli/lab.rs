@@ -15,7 +15,7 @@ pub struct Choice {
 
 impl Choice {
     /// Returns the given name.
-    pub fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         self.lab.as_deref()
     }
 
@@ -23,7 +23,7 @@ impl Choice {
     ///
     /// # Errors
     /// The lab is not running; or none was named, and none or several are running.
-    pub fn open(&self) -> Result<Lab> {
+    pub(crate) fn open(&self) -> Result<Lab> {
         Lab::open(self.name())
     }
 
@@ -32,7 +32,7 @@ impl Choice {
     ///
     /// # Errors
     /// There is no such lab, it has no controller, or that does not answer.
-    pub fn seen(&self) -> Result<Seen> {
+    pub(crate) fn seen(&self) -> Result<Seen> {
         let lab = self.open()?;
         let fabric = lab.fabric()?;
         if fabric.network != Network::Axon {

@@ -64,7 +64,7 @@ impl Target {
     ///
     /// # Errors
     /// There is no such lab, controller or host, or the controller refuses the change.
-    pub fn pair(&self, names: [&str; 2], allowed: bool) -> Result<ExitCode> {
+    pub(crate) fn pair(&self, names: [&str; 2], allowed: bool) -> Result<ExitCode> {
         let (socket, fabric) = self.open()?;
         let [a, b] = [host(&fabric, names[0])?, host(&fabric, names[1])?];
         let changed = socket.change(PolicyChange::Pair(HostPair::of(a, b), allowed))?;
@@ -83,7 +83,7 @@ impl Target {
     ///
     /// # Errors
     /// As for [`Target::pair`].
-    pub fn quarantine(&self, name: &str, on: bool) -> Result<ExitCode> {
+    pub(crate) fn quarantine(&self, name: &str, on: bool) -> Result<ExitCode> {
         let (socket, fabric) = self.open()?;
         let subject = subject(&fabric, name)?;
         let changed = socket.change(PolicyChange::Quarantine(subject, on))?;

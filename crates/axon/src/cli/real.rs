@@ -43,7 +43,7 @@ fn warn(warnings: &[String]) {
 }
 
 /// Returns a description of unsafe permissions of the key file, if any.
-pub fn exposed_key_file(fabric: &Fabric) -> Option<String> {
+pub(crate) fn exposed_key_file(fabric: &Fabric) -> Option<String> {
     let path = fabric.key_file.as_ref()?;
     // The file has just been read: if it is gone since, there is nothing to expose.
     let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
@@ -62,7 +62,7 @@ pub fn exposed_key_file(fabric: &Fabric) -> Option<String> {
 /// # Errors
 /// As for [`load`], if others have access to the key file, if the key is the published lab key and
 /// `dangers` do not allow it, and as for `check`.
-pub fn load_for_daemon(
+pub(crate) fn load_for_daemon(
     file: &Path,
     dangers: &Dangers,
     check: impl FnOnce(&Fabric) -> Result<()>,
@@ -92,7 +92,7 @@ pub fn load_for_daemon(
 }
 
 /// Warns if a switch has the master key.
-pub fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
+pub(crate) fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
     let has_master = fabric.keys.secrets().any(|secret| matches!(secret, Secret::Master(_)));
     if has_master && !axon_fabric::has_lab_key(&fabric.keys) {
         crate::cli::say::note!(
@@ -106,7 +106,7 @@ pub fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
 
 /// Prints which ports of a switch or of the controller are missing: it runs nevertheless, and uses
 /// them when they appear.
-pub fn wait_for_ports(fabric: &Fabric, name: &str, taps: &[String]) {
+pub(crate) fn wait_for_ports(fabric: &Fabric, name: &str, taps: &[String]) {
     let missing = axon_linux::daemon::missing_ports(fabric, name, taps);
     if let Some(first) = missing.first() {
         crate::cli::say::note!(

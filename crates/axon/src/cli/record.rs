@@ -29,7 +29,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 impl Arguments {
     /// Returns the options of the recording, if one is requested. `fabric` is the node's fabric
     /// file.
-    pub fn options(&self, fabric: Option<&Path>) -> anyhow::Result<Option<RecordOptions>> {
+    pub(crate) fn options(&self, fabric: Option<&Path>) -> anyhow::Result<Option<RecordOptions>> {
         let Some(file) = &self.record else {
             return Ok(None);
         };

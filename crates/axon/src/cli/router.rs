@@ -4,7 +4,7 @@ use axon_fabric::model::RouterKind;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// Returns a parser for the name of a router that lists all of them in the help.
-pub fn parser() -> impl TypedValueParser<Value = RouterKind> {
+pub(crate) fn parser() -> impl TypedValueParser<Value = RouterKind> {
     let names = RouterKind::ALL.map(RouterKind::name);
     PossibleValuesParser::new(names)
         .try_map(|name| RouterKind::named(&name).ok_or("no such router"))

@@ -5,9 +5,9 @@ pub use axon_cli::say::*;
 use std::io::IsTerminal;
 
 /// Exit status of a change that was requested but not confirmed by a reply.
-pub const UNANSWERED: u8 = 3;
+pub(crate) const UNANSWERED: u8 = 3;
 /// Meaning of exit statuses, as printed by `axon --help`.
-pub const STATUSES: &str = "\
+pub(crate) const STATUSES: &str = "\
 Exit status, of every command:
     0  done, and the answer is yes
     1  the answer is no: the run failed, the fabric is not proved, a case or bound is missed, ...

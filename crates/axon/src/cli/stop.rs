@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 ///
 /// # Errors
 /// The system does not allow the handlers.
-pub fn on_signals() -> Result<Arc<AtomicBool>> {
+pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         let code = i32::from(INTERRUPTED);

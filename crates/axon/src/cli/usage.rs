@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// Prints help, the version or the error, and the command line that was probably intended; see
 /// [`axon_cli::usage::answer`].
-pub fn answer(error: &Error, cli: &Command) -> ExitCode {
+pub(crate) fn answer(error: &Error, cli: &Command) -> ExitCode {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let form = right_form(error, &words, cli).map(|form| format!("Perhaps: `axon {form}`"));

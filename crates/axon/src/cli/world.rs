@@ -29,7 +29,7 @@ pub struct World {
 }
 
 /// Returns a parser for the name of a data plane that lists all of them in the help.
-pub fn dataplane() -> impl TypedValueParser<Value = DataplaneKind> {
+pub(crate) fn dataplane() -> impl TypedValueParser<Value = DataplaneKind> {
     let find = |name: &str| DataplaneKind::SIMULATED.into_iter().find(|kind| kind.name() == name);
     PossibleValuesParser::new(DataplaneKind::SIMULATED.map(DataplaneKind::name))
         .try_map(move |name| find(&name).ok_or("no such data plane"))

@@ -122,7 +122,7 @@ pub struct Summary {
 
 impl Summary {
     /// Summarises probes along `path` of this fabric and back.
-    pub fn of_path(fabric: &Fabric, path: &[usize], report: &ProbeReport) -> Summary {
+    pub(crate) fn of_path(fabric: &Fabric, path: &[usize], report: &ProbeReport) -> Summary {
         let names: Vec<&str> =
             path.iter().map(|&switch| fabric.switches[switch].name.as_str()).collect();
         let mut summary = Summary::empty(format!("{} and back", names.join(" > ")), report);
@@ -144,7 +144,11 @@ impl Summary {
     }
 
     /// Summarises Ethernet probes out of one port of a switch and in by another.
-    pub fn of_ether(switch: &str, (from, to): (PortNo, PortNo), report: &ProbeReport) -> Summary {
+    pub(crate) fn of_ether(
+        switch: &str,
+        (from, to): (PortNo, PortNo),
+        report: &ProbeReport,
+    ) -> Summary {
         let [from, to] = [from, to].map(|port| port_name(switch, port));
         let mut summary =
             Summary::empty(format!("{from} > {to} through the Ethernet outside"), report);
@@ -197,7 +201,7 @@ impl Summary {
     }
 
     /// Returns whether every probe returned with all records.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.lost == 0 && self.unread == 0 && self.total.count > 0
     }
 }

@@ -53,7 +53,7 @@ impl Kind {
 
 impl Buffers {
     /// Returns whether no frame can be lost for lack of headroom.
-    pub fn suffice(&self) -> bool {
+    pub(crate) fn suffice(&self) -> bool {
         match self {
             Buffers::Lossy => true,
             Buffers::Lossless(kinds) => kinds.iter().all(Kind::suffices),

@@ -86,7 +86,7 @@ struct NotProvedJson<'a> {
 
 impl Each {
     /// Parses the kind of failures in `--fail`; `None` if the text is a link.
-    pub fn named(text: &str) -> Option<Each> {
+    pub(crate) fn named(text: &str) -> Option<Each> {
         [Each::Link, Each::Switch].into_iter().find(|each| text == format!("each-{}", each.name()))
     }
 
@@ -100,7 +100,7 @@ impl Each {
 
 impl Failures {
     /// Returns whether all failures are proved.
-    pub fn are_proved(&self) -> bool {
+    pub(crate) fn are_proved(&self) -> bool {
         self.not_proved.is_empty()
     }
 

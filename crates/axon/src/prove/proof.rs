@@ -71,13 +71,13 @@ pub struct Proof<'a> {
 
 impl Asked {
     /// Returns whether every pair of hosts was checked.
-    pub fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         self.pairs.len() as u64 == self.all
     }
 
     /// Returns the two hosts of a flow, by its number: twice the index of its pair, plus one for
     /// the reverse direction.
-    pub fn hosts(&self, flow: u32) -> (usize, usize) {
+    pub(crate) fn hosts(&self, flow: u32) -> (usize, usize) {
         let (a, b) = self.pairs[flow as usize / 2];
         if flow.is_multiple_of(2) { (a, b) } else { (b, a) }
     }
@@ -85,7 +85,7 @@ impl Asked {
 
 impl Proof<'_> {
     /// Returns whether nothing was found against the fabric.
-    pub fn is_proved(&self) -> bool {
+    pub(crate) fn is_proved(&self) -> bool {
         let is_free = |verdict: &Verdict| matches!(verdict, Verdict::Free(_));
         is_free(&self.verdict)
             && self.mixed.as_ref().is_none_or(is_free)

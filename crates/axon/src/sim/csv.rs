@@ -145,11 +145,11 @@ struct SampleRow<'a> {
 }
 
 /// Names of the files in the folder.
-pub const FILES: [&str; 6] =
+pub(crate) const FILES: [&str; 6] =
     ["flows.csv", "ports.csv", "drops.csv", "ended.csv", "samples.csv", output::CSV_FORMAT];
 
 /// Writes all files into `folder`, which is created if missing.
-pub fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
+pub(crate) fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
     let made = std::fs::create_dir_all(folder);
     if let Err(error) = made.with_context(|| format!("cannot make {}", folder.display())) {
         return unwritten.take(Err(error));

@@ -33,7 +33,7 @@ struct Machine {
 ///
 /// # Errors
 /// The report cannot be serialised.
-pub fn json(report: &Report, wall: &Wall) -> Result<String> {
+pub(crate) fn json(report: &Report, wall: &Wall) -> Result<String> {
     let machine = Machine {
         threads: report.threads,
         wall_seconds: wall.seconds,
@@ -44,7 +44,7 @@ pub fn json(report: &Report, wall: &Wall) -> Result<String> {
 }
 
 /// Prints the errors of the run on standard error. Returns the exit status.
-pub fn finish(report: &Report, wall: &Wall, unwritten: &Unwritten) -> u8 {
+pub(crate) fn finish(report: &Report, wall: &Wall, unwritten: &Unwritten) -> u8 {
     report.warnings.iter().for_each(|warning| note!("warning: {warning}"));
     report.silent.iter().for_each(|entry| note!("{entry}"));
     if let Some(reason) = &report.stopped {

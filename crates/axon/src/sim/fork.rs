@@ -105,7 +105,7 @@ impl Base {
     ///
     /// # Errors
     /// The fabric differs in more than faults to come, or `duration` is over already.
-    pub fn accepts(
+    pub(crate) fn accepts(
         &self,
         fabric: &Fabric,
         (name, text): (&Path, &str),
@@ -151,7 +151,7 @@ impl Base {
     ///
     /// # Errors
     /// The system refuses another process.
-    pub fn fork(&mut self, on: &Continuation) -> Result<Forked> {
+    pub(crate) fn fork(&mut self, on: &Continuation) -> Result<Forked> {
         Forked::start(|| {
             self.go_on(on).unwrap_or_else(|error| {
                 note!("{error:#}");

@@ -30,12 +30,12 @@ pub struct Line {
 
 impl Line {
     /// Returns the maximum level.
-    pub fn most(&self) -> u64 {
+    pub(crate) fn most(&self) -> u64 {
         self.bytes.iter().flatten().max().copied().unwrap_or(0)
     }
 
     /// Returns the number of bytes counted during the samples.
-    pub fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         let first = self.bytes.first().copied().flatten().unwrap_or(0);
         self.known(self.bytes.len() - 1).saturating_sub(first)
     }
@@ -52,7 +52,7 @@ impl Line {
     }
 
     /// Returns megabits per second in each bin.
-    pub fn rates(&self, times: &[Time], bins: &[Range<usize>]) -> Vec<(f64, f64)> {
+    pub(crate) fn rates(&self, times: &[Time], bins: &[Range<usize>]) -> Vec<(f64, f64)> {
         let counted = |bin: &Range<usize>| {
             let last = self.seen(bin)?.last()?;
             Some(last.checked_sub(self.known(bin.start))? as f64)
@@ -73,7 +73,7 @@ impl Line {
     }
 
     /// Returns the maximum level in each bin.
-    pub fn levels(&self, times: &[Time], bins: &[Range<usize>]) -> Vec<(f64, f64)> {
+    pub(crate) fn levels(&self, times: &[Time], bins: &[Range<usize>]) -> Vec<(f64, f64)> {
         let level =
             |bin| self.seen(bin).and_then(Iterator::max).map_or(f64::NAN, |most| most as f64);
         bins.iter().map(|bin| (middle(times, bin), level(bin))).collect()
@@ -83,7 +83,7 @@ impl Line {
 /// Returns the first and the last sample of each bin, up to `active`, the last sample of interest,
 /// or a little later. A bin is long enough for several frames on the slowest of the lines' links,
 /// if the run is; the remainder after the last bin belongs to it.
-pub fn bins(times: &[Time], active: usize, lines: &[Line]) -> Vec<Range<usize>> {
+pub(crate) fn bins(times: &[Time], active: usize, lines: &[Line]) -> Vec<Range<usize>> {
     let last = times.len() - 1;
     let slowest = lines.iter().map(|line| line.rate_bps).filter(|&rate| rate > 0).min();
     let interval = times[1].since(times[0]).as_nanos().max(1);

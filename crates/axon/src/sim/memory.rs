@@ -16,7 +16,7 @@ const LINK_BYTES: u64 = 3_000;
 const SWITCH_BYTES: u64 = 3_500;
 
 /// Refuses a run whose nodes and links alone need more than `most`.
-pub fn check(fabric: &Fabric, most: Bytes) -> Result<()> {
+pub(crate) fn check(fabric: &Fabric, most: Bytes) -> Result<()> {
     let (hosts, links) = (fabric.hosts.len(), fabric.links.len());
     let switches = fabric.switches.len();
     let least = least(fabric);

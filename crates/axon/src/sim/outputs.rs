@@ -16,7 +16,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// The file that cannot be written, and the reason; nothing has been created then.
-pub fn reserve(arguments: &Arguments, fabric: &Fabric, pcaps: &[Asked]) -> Result<bool> {
+pub(crate) fn reserve(arguments: &Arguments, fabric: &Fabric, pcaps: &[Asked]) -> Result<bool> {
     let mut outputs = outputs(arguments, pcaps)?;
     let named = outputs.iter().map(|(option, path)| (option.as_str(), path.as_path()));
     let is_quiet = output::standard(named)?;

@@ -41,7 +41,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// An argument is not of that form, or there is no such port.
-pub fn asked(fabric: &Fabric, asked: &[String]) -> Result<Vec<Asked>> {
+pub(crate) fn asked(fabric: &Fabric, asked: &[String]) -> Result<Vec<Asked>> {
     let mut all: Vec<Asked> = Vec::new();
     for asked in asked {
         let form = || anyhow!("--pcap {asked}: expected PORT=FILE, such as s1-p0=s1.pcapng");
@@ -62,7 +62,7 @@ impl Pcaps {
     ///
     /// # Errors
     /// A file cannot be created.
-    pub fn create(fabric: &Fabric, asked: Vec<Asked>) -> Result<Pcaps> {
+    pub(crate) fn create(fabric: &Fabric, asked: Vec<Asked>) -> Result<Pcaps> {
         let create = |Asked { port, name, path }| {
             // Frames of simulated hosts are not secret: a file like all others of the run.
             let file = output::create(&path).map(BufWriter::new);
@@ -77,17 +77,17 @@ impl Pcaps {
     }
 
     /// Returns captures without files.
-    pub const fn none() -> Pcaps {
+    pub(crate) const fn none() -> Pcaps {
         Pcaps { all: Vec::new() }
     }
 
     /// Returns the ports.
-    pub fn ports(&self) -> Vec<WireEnd> {
+    pub(crate) fn ports(&self) -> Vec<WireEnd> {
         self.all.iter().map(|pcap| pcap.port).collect()
     }
 
     /// Writes frames, in the order of their times. Skips files after a write error.
-    pub fn write(&mut self, frames: &[Captured]) {
+    pub(crate) fn write(&mut self, frames: &[Captured]) {
         for frame in frames {
             let end = WireEnd { station: frame.station, port: frame.port };
             let Some(index) = self.all.iter().position(|pcap| pcap.port == end) else { continue };
@@ -108,7 +108,7 @@ impl Pcaps {
     }
 
     /// Flushes all files.
-    pub fn finish(self, unwritten: &mut Unwritten) {
+    pub(crate) fn finish(self, unwritten: &mut Unwritten) {
         for mut pcap in self.all {
             let failure = pcap.failure.take();
             let flushed = || pcap.writer.flush().err().map(|error| pcap.not_whole(error));

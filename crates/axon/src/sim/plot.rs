@@ -18,7 +18,7 @@ const LINES_MAX: usize = 8;
 
 /// Draws throughput to `path` and queues to the file beside it; to standard output, throughput
 /// alone.
-pub fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
+pub(crate) fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
     let samples = report.samples.as_ref().filter(|samples| samples.times.len() > 1);
     let Some(samples) = samples else {
         let name = output::name(path);
@@ -34,7 +34,7 @@ pub fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
 }
 
 /// Returns the path of the plot of queues.
-pub fn beside(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path) -> PathBuf {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}-queues.svg"))
 }

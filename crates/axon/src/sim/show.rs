@@ -253,7 +253,7 @@ fn ports(out: &mut String, report: &Report) {
 }
 
 /// Formats a number with three digits and a metric prefix.
-pub fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     let scales = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
     match scales.iter().find(|(scale, _)| number >= *scale) {
         Some((scale, letter)) => format!("{:.2}{letter}", number / scale),

@@ -14,7 +14,7 @@ pub struct Wall {
 
 impl Wall {
     /// Returns the frames that left a link per second of wall time.
-    pub fn pace(&self) -> f64 {
+    pub(crate) fn pace(&self) -> f64 {
         self.packet_hops as f64 / self.seconds.max(1e-9)
     }
 }

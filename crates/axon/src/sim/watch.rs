@@ -46,7 +46,7 @@ struct Seen {
 
 impl<'a> Watcher<'a> {
     /// Handles SIGINT and SIGTERM: the first ends the run in order, the second at once.
-    pub fn new(
+    pub(crate) fn new(
         name: &str,
         memory_max: Option<Bytes>,
         overtime: Option<Overtime>,
@@ -72,7 +72,7 @@ impl<'a> Watcher<'a> {
 
     /// Removes the bar; returns the resources that the run used, during which this many frames left
     /// a link.
-    pub fn finish(self, packet_hops: u64) -> Wall {
+    pub(crate) fn finish(self, packet_hops: u64) -> Wall {
         self.bar.finish_and_clear();
         Wall {
             seconds: self.began.elapsed().as_secs_f64(),

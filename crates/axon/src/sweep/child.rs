@@ -45,7 +45,7 @@ impl Slot {
     }
 
     /// Kills the process, and those that it has started.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         if let Some(child) = &*self.lock() {
             // The PID stays valid until the process is waited for.
             let group = Pid::from_raw(child.id().cast_signed());
@@ -122,7 +122,7 @@ fn command(plan: &Plan, run: &Run, memory: Option<Bytes>) -> Command {
 }
 
 /// Returns the outcome of an ended process.
-pub fn outcome(
+pub(crate) fn outcome(
     status: ExitStatus,
     report: &[u8],
     said: &str,

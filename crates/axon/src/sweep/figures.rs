@@ -238,12 +238,12 @@ impl Ran {
     ///
     /// # Errors
     /// The text is something else.
-    pub fn read(json: &[u8]) -> Result<Ran> {
+    pub(crate) fn read(json: &[u8]) -> Result<Ran> {
         serde_json::from_slice(json).context("the run wrote no report")
     }
 
     /// Returns the reasons of its failure, in the order of the report.
-    pub fn why(&self) -> String {
+    pub(crate) fn why(&self) -> String {
         let mut why = Vec::new();
         let mut add = |count: usize, of: String| {
             if count > 0 {
@@ -275,7 +275,7 @@ impl Ran {
     }
 
     /// Returns its figures.
-    pub fn figures(self) -> Figures {
+    pub(crate) fn figures(self) -> Figures {
         let mut flows = &self.flows[..];
         let mut traffic: Vec<TrafficFigures> = Vec::new();
         for entry in &self.entries {

@@ -76,7 +76,7 @@ pub fn run(
 ///
 /// # Errors
 /// As for [`run`].
-pub fn fork(
+pub(crate) fn fork(
     (plan, base): (&Plan, &mut Base),
     todo: &[usize],
     (jobs, memory_max): (usize, Option<Bytes>),

@@ -6,7 +6,7 @@ use axon_fabric::model::RouterKind;
 use std::collections::BTreeSet;
 
 /// Maximum number of runs of one sweep.
-pub const RUNS_MAX: usize = 100_000;
+pub(crate) const RUNS_MAX: usize = 100_000;
 const EXPECTED: &str = "KEY=VALUES, such as seed=1..100 or links.rate=1Gbps,10Gbps";
 /// Key of the file whose name is that of an option.
 const FILE_SEED: &str = "file.seed";
@@ -56,7 +56,7 @@ impl Axis {
     }
 
     /// Returns the setting that the axis varies.
-    pub fn target(&self) -> Target<'_> {
+    pub(crate) fn target(&self) -> Target<'_> {
         match self.key.as_str() {
             "seed" => Target::Seed,
             "router" => Target::Router,
@@ -99,7 +99,7 @@ impl Axis {
 ///
 /// # Errors
 /// The first invalid option, and the expected form.
-pub fn axes(texts: &[String]) -> Result<Vec<Axis>> {
+pub(crate) fn axes(texts: &[String]) -> Result<Vec<Axis>> {
     let mut axes: Vec<Axis> = Vec::new();
     for text in texts {
         let axis = Axis::read(text).with_context(|| format!("--over {text}"))?;
@@ -124,14 +124,14 @@ pub fn axes(texts: &[String]) -> Result<Vec<Axis>> {
 ///
 /// # Errors
 /// More than [`RUNS_MAX`].
-pub fn count(axes: &[Axis]) -> Result<usize> {
+pub(crate) fn count(axes: &[Axis]) -> Result<usize> {
     let product = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.values.len()));
     let runs = product.filter(|runs| *runs <= RUNS_MAX);
     runs.ok_or_else(|| anyhow!("the product of all --over has more than {RUNS_MAX} runs"))
 }
 
 /// Returns the values of one run, counted from 0: the last axis varies fastest.
-pub fn values(axes: &[Axis], run: usize) -> Vec<&str> {
+pub(crate) fn values(axes: &[Axis], run: usize) -> Vec<&str> {
     let mut rest = run;
     let mut values: Vec<&str> = Vec::new();
     for axis in axes.iter().rev() {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Two columns have one name, or memory is short.
-pub fn file(table: &Table) -> Result<Vec<u8>> {
+pub(crate) fn file(table: &Table) -> Result<Vec<u8>> {
     write(table).context("the table as Parquet")
 }
 

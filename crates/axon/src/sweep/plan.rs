@@ -62,7 +62,7 @@ impl Plan {
     ///
     /// # Errors
     /// The file cannot be read or is not YAML, or an option is wrong.
-    pub fn read(arguments: &Arguments) -> Result<Plan> {
+    pub(crate) fn read(arguments: &Arguments) -> Result<Plan> {
         let axes = over::axes(&arguments.over)?;
         let runs = over::count(&axes)?;
         arguments.warm_up.map_or(Ok(()), |_| only_faults(&axes))?;
@@ -83,30 +83,30 @@ impl Plan {
     }
 
     /// Returns the number of runs.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.runs
     }
 
     /// Returns the folder that paths in the fabric file are relative to.
-    pub fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty());
         parent.unwrap_or(Path::new(".")).to_owned()
     }
 
     /// Returns the values of a run, counted from 0, in the order of the axes.
-    pub fn values(&self, run: usize) -> Vec<&str> {
+    pub(crate) fn values(&self, run: usize) -> Vec<&str> {
         over::values(&self.axes, run)
     }
 
     /// Returns the description of a run: `seed=1, router=ecmp`.
-    pub fn label(&self, run: usize) -> String {
+    pub(crate) fn label(&self, run: usize) -> String {
         let pairs = self.axes.iter().zip(self.values(run));
         let all: Vec<String> = pairs.map(|(axis, value)| format!("{}={value}", axis.key)).collect();
         all.join(", ")
     }
 
     /// Returns the keys and the values of one run, counted from 0.
-    pub fn parameters(&self, run: usize) -> Vec<(String, String)> {
+    pub(crate) fn parameters(&self, run: usize) -> Vec<(String, String)> {
         let values = self.values(run).into_iter().map(str::to_owned);
         self.axes.iter().map(|axis| axis.key.clone()).zip(values).collect()
     }
@@ -135,7 +135,7 @@ impl Plan {
     ///
     /// # Errors
     /// A value does not fit its key.
-    pub fn fabric(&self, run: usize) -> Result<(Fabric, Document)> {
+    pub(crate) fn fabric(&self, run: usize) -> Result<(Fabric, Document)> {
         let Run { router, document, .. } = self.run(run)?;
         let mut fabric = document.fabric(&self.file, &self.text)?;
         fabric.set_router(router.unwrap_or(fabric.controller.router))?;
@@ -147,7 +147,7 @@ impl Plan {
     ///
     /// # Errors
     /// The traffic ends earlier, or a run differs in more than faults to come.
-    pub fn warm_up(&self, memory_max: Option<Bytes>) -> Result<Option<Result<Base, u8>>> {
+    pub(crate) fn warm_up(&self, memory_max: Option<Bytes>) -> Result<Option<Result<Base, u8>>> {
         let Some(warm_up) = self.warm_up else { return Ok(None) };
         let (fabric, document) = self.fabric(0)?;
         let (file, of) = ((self.file.clone(), document.text()), (fabric.seed, self.dataplane));
@@ -166,7 +166,7 @@ impl Plan {
     ///
     /// # Errors
     /// Each problem once, with the values that cause it.
-    pub fn check(&self, jobs: usize) -> Result<Checked> {
+    pub(crate) fn check(&self, jobs: usize) -> Result<Checked> {
         let alike: BTreeSet<usize> = (0..self.runs).map(|run| self.alike(run)).collect();
         let alike: Vec<usize> = alike.into_iter().collect();
         let next = AtomicUsize::new(0);

@@ -24,7 +24,12 @@ pub struct Progress {
 
 impl Progress {
     /// Starts with the runs that are finished already.
-    pub fn new(name: &str, runs: usize, before: usize, not_passed: usize) -> Result<Progress> {
+    pub(crate) fn new(
+        name: &str,
+        runs: usize,
+        before: usize,
+        not_passed: usize,
+    ) -> Result<Progress> {
         let bar = match std::io::stderr().is_terminal() {
             true => {
                 let bar = ProgressBar::new(runs as u64);
@@ -41,14 +46,14 @@ impl Progress {
     }
 
     /// Counts one more finished run.
-    pub fn add(&mut self, passed: bool) {
+    pub(crate) fn add(&mut self, passed: bool) {
         self.done += 1;
         self.not_passed += usize::from(!passed);
         self.look();
     }
 
     /// Updates the display.
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let text = self.text();
         match &self.bar {
             Some(bar) => {
@@ -65,7 +70,7 @@ impl Progress {
     }
 
     /// Removes the bar.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }

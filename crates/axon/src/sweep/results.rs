@@ -27,7 +27,7 @@ impl Results {
     ///
     /// # Errors
     /// Its result cannot be stored.
-    pub fn done(&mut self, run: usize, outcome: Outcome) -> Result<()> {
+    pub(crate) fn done(&mut self, run: usize, outcome: Outcome) -> Result<()> {
         match outcome {
             Outcome::Kept(kept) => self.keep(run, *kept),
             Outcome::OutOfMemory => {
@@ -38,7 +38,7 @@ impl Results {
     }
 
     /// Updates the display; called at intervals.
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         self.progress.look();
     }
 
@@ -46,7 +46,11 @@ impl Results {
     ///
     /// # Errors
     /// It cannot be stored.
-    pub fn too_large(&mut self, run: usize, parameters: Vec<(String, String)>) -> Result<()> {
+    pub(crate) fn too_large(
+        &mut self,
+        run: usize,
+        parameters: Vec<(String, String)>,
+    ) -> Result<()> {
         let most = self.memory_max.map_or_else(String::new, |Bytes(most)| size(most));
         let kept = Kept {
             parameters: parameters.into_iter().collect(),

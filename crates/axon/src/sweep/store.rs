@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 const RECORD: &str = "sweep.json";
 const RUNS: &str = "runs";
 /// The table as CSV.
-pub const CSV: &str = "runs.csv";
+pub(crate) const CSV: &str = "runs.csv";
 /// The table as Parquet.
-pub const PARQUET: &str = "runs.parquet";
+pub(crate) const PARQUET: &str = "runs.parquet";
 /// Extension of the name of a file until it is complete.
 const UNFINISHED: &str = "part";
 
@@ -107,7 +107,7 @@ impl Store {
     ///
     /// # Errors
     /// The folder cannot be written, or has the record of another sweep; it is unchanged then.
-    pub fn open(folder: &Path, record: &Record, again: bool) -> Result<Store> {
+    pub(crate) fn open(folder: &Path, record: &Record, again: bool) -> Result<Store> {
         let cannot = || format!("cannot write {}", folder.display());
         fs::create_dir_all(folder).with_context(cannot)?;
         let lock = File::open(folder).with_context(cannot)?;
@@ -197,7 +197,7 @@ impl Store {
     }
 
     /// Returns the finished runs that need not be repeated, by number from 0.
-    pub fn kept(&self, runs: usize) -> BTreeMap<usize, Kept> {
+    pub(crate) fn kept(&self, runs: usize) -> BTreeMap<usize, Kept> {
         let read = |run: usize| {
             let kept: Kept = serde_json::from_slice(&fs::read(self.path(run)).ok()?).ok()?;
             kept.is_final().then_some((run, kept))
@@ -209,7 +209,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn keep(&self, run: usize, kept: &Kept) -> Result<()> {
+    pub(crate) fn keep(&self, run: usize, kept: &Kept) -> Result<()> {
         self.write(&name(run), output::json(kept)?.as_bytes())
     }
 
@@ -221,7 +221,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be written; the error names it.
-    pub fn write(&self, name: &str, contents: &[u8]) -> Result<()> {
+    pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
         let part = path.with_added_extension(UNFINISHED);
         let write = || {

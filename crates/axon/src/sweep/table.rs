@@ -55,7 +55,7 @@ impl Table {
     ///
     /// # Errors
     /// Figures are not JSON: a bug.
-    pub fn of(axes: &[Axis], runs: &[(Vec<&str>, &Kept)]) -> Result<Table> {
+    pub(crate) fn of(axes: &[Axis], runs: &[(Vec<&str>, &Kept)]) -> Result<Table> {
         let parameters: Vec<(String, Kind)> =
             axes.iter().map(|axis| (axis.key.clone(), kind(&axis.values))).collect();
         let is_parameter = |name: &str| axes.iter().any(|axis| axis.key == name);
@@ -95,7 +95,7 @@ impl Table {
     }
 
     /// Returns the names of its columns.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.columns.iter().map(|(name, _)| name.clone()).collect()
     }
 
@@ -103,7 +103,7 @@ impl Table {
     ///
     /// # Errors
     /// Memory is short.
-    pub fn csv(&self) -> Result<Vec<u8>> {
+    pub(crate) fn csv(&self) -> Result<Vec<u8>> {
         let mut out = WriterBuilder::new().has_headers(false).from_writer(Vec::new());
         out.write_record(self.columns.iter().map(|(name, _)| name))?;
         for row in &self.rows {

@@ -25,13 +25,13 @@ struct Entry {
 
 impl Fdb {
     /// Creates an empty database.
-    pub fn new(entries_max: usize, ageing: Span) -> Fdb {
+    pub(crate) fn new(entries_max: usize, ageing: Span) -> Fdb {
         Fdb { entries: MacMap::default(), entries_max, ageing, oldest: Time::ZERO }
     }
 
     /// Records `mac` at `port`.
     #[inline]
-    pub fn learn(&mut self, now: Time, mac: MacAddr, port: PortNo) {
+    pub(crate) fn learn(&mut self, now: Time, mac: MacAddr, port: PortNo) {
         if let Some(entry) = self.entries.get_mut(&mac) {
             *entry = Entry { port, heard: now };
         } else if self.entries.len() < self.entries_max || self.make_room(now) {
@@ -41,23 +41,25 @@ impl Fdb {
 
     /// Returns the port where `mac` was seen within the ageing time.
     #[inline]
-    pub fn port_of(&self, now: Time, mac: MacAddr) -> Option<PortNo> {
+    pub(crate) fn port_of(&self, now: Time, mac: MacAddr) -> Option<PortNo> {
         let entry = self.entries.get(&mac)?;
         (now.since(entry.heard) <= self.ageing).then_some(entry.port)
     }
 
     /// Removes all entries for `port`.
-    pub fn flush(&mut self, port: PortNo) {
+    pub(crate) fn flush(&mut self, port: PortNo) {
         self.entries.retain(|_, entry| entry.port != port);
     }
 
     /// Returns the number of entries, including those that have aged out but are not yet removed.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Returns whether the database has no entries.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 

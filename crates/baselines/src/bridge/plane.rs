@@ -35,7 +35,7 @@ pub struct BridgeConfig {
 impl BridgeConfig {
     /// Returns the defaults for a bridge with `ports` ports: 1514-byte frames, 128 KiB per buffer,
     /// 300 s of ageing, and 16,384 addresses.
-    pub const fn with_ports(ports: u16) -> BridgeConfig {
+    pub(crate) const fn with_ports(ports: u16) -> BridgeConfig {
         BridgeConfig {
             ports,
             queue_bytes_max: Bytes(128 * 1024),
@@ -69,7 +69,7 @@ pub struct Bridge {
 
 impl Bridge {
     /// Creates a bridge with an empty database. All its ports discard frames.
-    pub fn new(config: BridgeConfig) -> Bridge {
+    pub(crate) fn new(config: BridgeConfig) -> Bridge {
         Bridge {
             ports: Ports::new(config.ports, config.queue_bytes_max),
             fdb: Fdb::new(config.fdb_entries_max, config.ageing),
@@ -79,7 +79,7 @@ impl Bridge {
     }
 
     /// Receives a frame on a port; see [`Input::Frame`](axon_node::Input).
-    pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
+    pub(crate) fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
         }
@@ -126,14 +126,14 @@ impl Bridge {
     }
 
     /// Sends one of the bridge's own frames out of `port`, regardless of the port's state.
-    pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action>) {
+    pub(crate) fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action>) {
         let meta = self.ports.originate(now, FrameBuf::with_headroom(0, frame));
         self.ports.deliver(now, meta, port, None, out);
     }
 
     /// Sets the state of a port. A frame that is queued there is dropped when it is scheduled if
     /// the port does not forward by then (clause 7.7.3).
-    pub fn set_state(&mut self, port: PortNo, state: PortState) {
+    pub(crate) fn set_state(&mut self, port: PortNo, state: PortState) {
         if let Some(current) = self.states.get_mut(port.index()) {
             *current = state;
             // A port kind for which no frames from hosts are queued.
@@ -144,7 +144,7 @@ impl Bridge {
     }
 
     /// Removes the addresses learned on a port.
-    pub fn flush(&mut self, port: PortNo) {
+    pub(crate) fn flush(&mut self, port: PortNo) {
         self.fdb.flush(port);
     }
 
@@ -154,17 +154,18 @@ impl Bridge {
     }
 
     /// Returns the filtering database.
-    pub fn fdb(&self) -> &Fdb {
+    #[cfg(test)]
+    pub(crate) fn fdb(&self) -> &Fdb {
         &self.fdb
     }
 
     /// Returns the ports of the bridge.
-    pub fn ports(&self) -> &Ports {
+    pub(crate) fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Returns the ports for changes of carrier, `TxDone` and time.
-    pub fn ports_mut(&mut self) -> &mut Ports {
+    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 

@@ -58,12 +58,12 @@ pub struct Multipath {
 
 impl Multipath {
     /// Creates a switch whose ports have no carrier.
-    pub fn new(config: MultipathConfig) -> Multipath {
+    pub(crate) fn new(config: MultipathConfig) -> Multipath {
         Multipath { ports: Ports::new(config.ports, config.queue_bytes_max), config }
     }
 
     /// Receives a frame on a port; see [`Input::Frame`](axon_node::Input).
-    pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
+    pub(crate) fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
         }
@@ -109,12 +109,12 @@ impl Multipath {
     }
 
     /// Returns the ports of the switch.
-    pub fn ports(&self) -> &Ports {
+    pub(crate) fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Returns the ports for changes of carrier, `TxDone` and time.
-    pub fn ports_mut(&mut self) -> &mut Ports {
+    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub fn report(&mut self, mac: MacAddr, report: &Report) -> News {
+    pub(crate) fn report(&mut self, mac: MacAddr, report: &Report) -> News {
         let next = self.switches.len();
         let switch = *self.index.entry(mac).or_insert(next);
         if switch == next {
@@ -78,7 +78,7 @@ impl Graph {
     }
 
     /// Recomputes the set of links that both ends report.
-    pub fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         for switch in 0..self.switches.len() {
             let state = &self.switches[switch];
             let confirmed = state.links.iter().filter_map(|(&port, (mac, far))| {
@@ -91,31 +91,31 @@ impl Graph {
         }
     }
 
-    pub fn switch(&self, switch: usize) -> &Switch {
+    pub(crate) fn switch(&self, switch: usize) -> &Switch {
         &self.switches[switch]
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.switches.len()
     }
 
-    pub fn find(&self, mac: MacAddr) -> Option<usize> {
+    pub(crate) fn find(&self, mac: MacAddr) -> Option<usize> {
         self.index.get(&mac).copied()
     }
 
     /// Returns the edge switch at a location.
-    pub fn at(&self, location: Location) -> Option<usize> {
+    pub(crate) fn at(&self, location: Location) -> Option<usize> {
         self.locations.get(&location).copied()
     }
 
     /// Returns all assigned locations.
-    pub fn locations(&self) -> impl Iterator<Item = (Location, usize)> {
+    pub(crate) fn locations(&self) -> impl Iterator<Item = (Location, usize)> {
         self.locations.iter().map(|(&location, &switch)| (location, switch))
     }
 
     /// Returns the number of links from every switch to `target` on a shortest path, or [`FAR`] if
     /// there is no path.
-    pub fn distances(&self, target: usize) -> Vec<u16> {
+    pub(crate) fn distances(&self, target: usize) -> Vec<u16> {
         let mut distances = alloc::vec![FAR; self.switches.len()];
         distances[target] = 0;
         let mut next = VecDeque::from([target]);
@@ -132,7 +132,7 @@ impl Graph {
     }
 
     /// Returns the links of `switch` that are on a shortest path according to `distances`.
-    pub fn closer(&self, switch: usize, distances: &[u16]) -> Vec<(PortNo, usize)> {
+    pub(crate) fn closer(&self, switch: usize, distances: &[u16]) -> Vec<(PortNo, usize)> {
         let here = distances[switch];
         let near = self.switches[switch].near.iter().copied();
         near.filter(|&(_, other)| distances[other] < here).collect()
@@ -165,7 +165,7 @@ impl Graph {
 
     /// Returns whether every link joins edge and aggregation, or aggregation and core, and all
     /// three levels exist.
-    pub fn is_fat_tree(&self) -> bool {
+    pub(crate) fn is_fat_tree(&self) -> bool {
         let joins = |a: Level, b: Level| {
             matches!(
                 (a.min(b), a.max(b)),
@@ -186,7 +186,7 @@ impl Graph {
     /// Assigns a location to every edge switch without one, and returns these switches. In a fat
     /// tree, edge switches below common aggregation switches share a pod. Otherwise they are
     /// numbered.
-    pub fn place_all(&mut self, fat_tree: bool) -> Vec<usize> {
+    pub(crate) fn place_all(&mut self, fat_tree: bool) -> Vec<usize> {
         let waiting: Vec<usize> = (0..self.switches.len())
             .filter(|&switch| {
                 let state = &self.switches[switch];

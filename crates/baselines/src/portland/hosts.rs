@@ -43,7 +43,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub fn new(retry: Span) -> Hosts {
+    pub(crate) fn new(retry: Span) -> Hosts {
         Hosts {
             hosts: BTreeMap::new(),
             by_pmac: BTreeMap::new(),
@@ -55,7 +55,7 @@ impl Hosts {
 
     /// Records `amac` on `port`, with the `ip` that it sent, if any. Returns its PMAC if the PMAC
     /// is new.
-    pub fn learn(
+    pub(crate) fn learn(
         &mut self,
         now: Time,
         location: Option<Location>,
@@ -94,7 +94,11 @@ impl Hosts {
 
     /// Sets the location of the switch, so that every host gets a PMAC there. Returns port, AMAC
     /// and PMAC of all hosts.
-    pub fn place(&mut self, now: Time, location: Location) -> Vec<(PortNo, MacAddr, MacAddr)> {
+    pub(crate) fn place(
+        &mut self,
+        now: Time,
+        location: Location,
+    ) -> Vec<(PortNo, MacAddr, MacAddr)> {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
         let named = amacs.into_iter().map(|amac| {
             let pmac = self.name(location, amac);
@@ -105,7 +109,7 @@ impl Hosts {
     }
 
     /// Registers all hosts with the fabric manager once more.
-    pub fn register_all(&mut self, now: Time) {
+    pub(crate) fn register_all(&mut self, now: Time) {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
         amacs.into_iter().for_each(|amac| self.register_soon(now, amac));
     }
@@ -118,7 +122,7 @@ impl Hosts {
     }
 
     /// Returns the registrations that are due.
-    pub fn due(&mut self, now: Time) -> Vec<Register> {
+    pub(crate) fn due(&mut self, now: Time) -> Vec<Register> {
         let mut due = Vec::new();
         while let Some(amac) = self.unacknowledged.pop_due(now) {
             let Some(host) = self.hosts.get_mut(&amac) else {
@@ -133,12 +137,12 @@ impl Hosts {
         due
     }
 
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.unacknowledged.next()
     }
 
     /// Processes the manager's acknowledgement of a registration.
-    pub fn acknowledged(&mut self, amac: MacAddr, pmac: MacAddr) {
+    pub(crate) fn acknowledged(&mut self, amac: MacAddr, pmac: MacAddr) {
         if self.hosts.get(&amac).is_some_and(|host| host.pmac == Some(pmac)) {
             self.unacknowledged.cancel(amac);
         }
@@ -146,24 +150,24 @@ impl Hosts {
 
     /// Records that the host with this PMAC has moved to another switch. Returns its AMAC, unless
     /// it is known here with another PMAC.
-    pub fn gone(&mut self, pmac: MacAddr) -> Option<MacAddr> {
+    pub(crate) fn gone(&mut self, pmac: MacAddr) -> Option<MacAddr> {
         let amac = self.by_pmac.remove(&pmac)?;
         self.hosts.remove(&amac);
         self.unacknowledged.cancel(amac);
         Some(amac)
     }
 
-    pub fn get(&self, amac: MacAddr) -> Option<&Host> {
+    pub(crate) fn get(&self, amac: MacAddr) -> Option<&Host> {
         self.hosts.get(&amac)
     }
 
-    pub fn by_pmac(&self, pmac: MacAddr) -> Option<(MacAddr, &Host)> {
+    pub(crate) fn by_pmac(&self, pmac: MacAddr) -> Option<(MacAddr, &Host)> {
         let amac = *self.by_pmac.get(&pmac)?;
         Some((amac, self.hosts.get(&amac)?))
     }
 
     /// Returns all hosts by AMAC.
-    pub fn iter(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
         self.hosts.iter().map(|(&amac, host)| (amac, host))
     }
 }

@@ -66,7 +66,7 @@ pub(super) struct Ldp {
 }
 
 impl Ldp {
-    pub fn new(mac: MacAddr, ports: u16, interval: Span) -> Ldp {
+    pub(crate) fn new(mac: MacAddr, ports: u16, interval: Span) -> Ldp {
         Ldp {
             mac,
             interval,
@@ -83,7 +83,7 @@ impl Ldp {
     }
 
     /// Makes this node the fabric manager, to which all paths lead.
-    pub fn be_manager(&mut self, incarnation: u32) {
+    pub(crate) fn be_manager(&mut self, incarnation: u32) {
         self.level = Level::Manager;
         self.way = Some(Way {
             manager: self.mac,
@@ -95,14 +95,14 @@ impl Ldp {
     }
 
     /// Advertises to all neighbours that the network is a fat tree.
-    pub fn set_fat_tree(&mut self, now: Time) {
+    pub(crate) fn set_fat_tree(&mut self, now: Time) {
         if let Some(way) = self.way.as_mut().filter(|way| !way.fat_tree) {
             way.fat_tree = true;
             self.schedule_messages(now);
         }
     }
 
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool) {
+    pub(crate) fn link(&mut self, now: Time, port: PortNo, up: bool) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
         };
@@ -116,7 +116,7 @@ impl Ldp {
         }
     }
 
-    pub fn receive(&mut self, now: Time, port: PortNo, from: MacAddr, ldm: Ldm) {
+    pub(crate) fn receive(&mut self, now: Time, port: PortNo, from: MacAddr, ldm: Ldm) {
         let Some(state) = self.ports.get_mut(port.index()).filter(|state| state.up) else {
             return;
         };
@@ -133,7 +133,7 @@ impl Ldp {
         }
     }
 
-    pub fn timeout(&mut self, now: Time) {
+    pub(crate) fn timeout(&mut self, now: Time) {
         let (host, lost) = (self.interval * HOST_INTERVALS, self.interval * LOST_INTERVALS);
         let mut changed = false;
         for port in self.ports.iter_mut().filter(|port| port.up) {
@@ -154,7 +154,7 @@ impl Ldp {
         }
     }
 
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         let (host, lost) = (self.interval * HOST_INTERVALS, self.interval * LOST_INTERVALS);
         let ports = self.ports.iter().filter(|port| port.up);
         let ports = ports.filter_map(|port| match port.received {
@@ -166,7 +166,7 @@ impl Ldp {
     }
 
     /// Returns the messages that are due, one for each port with carrier.
-    pub fn due(&mut self, now: Time) -> Vec<(PortNo, Ldm)> {
+    pub(crate) fn due(&mut self, now: Time) -> Vec<(PortNo, Ldm)> {
         if self.next > now {
             return Vec::new();
         }
@@ -183,7 +183,7 @@ impl Ldp {
             .collect()
     }
 
-    pub fn set_location(&mut self, now: Time, location: Location) {
+    pub(crate) fn set_location(&mut self, now: Time, location: Location) {
         if self.location != Some(location) {
             self.location = Some(location);
             self.version += 1;
@@ -192,16 +192,16 @@ impl Ldp {
         }
     }
 
-    pub fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         self.level
     }
 
-    pub fn location(&self) -> Option<Location> {
+    pub(crate) fn location(&self) -> Option<Location> {
         self.location
     }
 
     /// Returns the pod of this switch.
-    pub fn pod(&self) -> Option<u16> {
+    pub(crate) fn pod(&self) -> Option<u16> {
         let below = || {
             let edges = self.neighbours().filter(|other| other.level == Level::Edge);
             edges.filter_map(|other| other.pod).min()
@@ -212,43 +212,43 @@ impl Ldp {
         }
     }
 
-    pub fn way(&self) -> Option<Way> {
+    pub(crate) fn way(&self) -> Option<Way> {
         self.way
     }
 
     /// Returns the port towards the manager.
-    pub fn parent(&self) -> Option<PortNo> {
+    pub(crate) fn parent(&self) -> Option<PortNo> {
         self.parent
     }
 
     /// Returns the ports to switches whose path to the manager begins with this switch.
-    pub fn children(&self) -> Vec<PortNo> {
+    pub(crate) fn children(&self) -> Vec<PortNo> {
         let ports = self.ports.iter().enumerate();
         let below =
             ports.filter(|(_, port)| port.received.is_some_and(|(_, ldm, _)| ldm.towards_you));
         below.map(|(index, _)| PortNo(index as u16)).collect()
     }
 
-    pub fn kind(&self, port: PortNo) -> PortKind {
+    pub(crate) fn kind(&self, port: PortNo) -> PortKind {
         self.ports.get(port.index()).map_or(PortKind::Unknown, |port| port.kind)
     }
 
     /// Returns whether each port with carrier is known to lead to a switch or a host.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.ports.iter().all(|port| !port.up || port.kind != PortKind::Unknown)
     }
 
     /// Returns whether anything has changed since the last call.
-    pub fn take_changed(&mut self) -> bool {
+    pub(crate) fn take_changed(&mut self) -> bool {
         core::mem::take(&mut self.changed)
     }
 
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
     /// Returns the neighbouring switches in the form used by rules.
-    pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
         self.switches().map(|(port, _, ldm)| Neighbour {
             port,
             level: ldm.level,
@@ -258,7 +258,7 @@ impl Ldp {
     }
 
     /// Returns the links in the form used by reports: own port, neighbour, the neighbour's port.
-    pub fn links(&self) -> Vec<(PortNo, MacAddr, PortNo)> {
+    pub(crate) fn links(&self) -> Vec<(PortNo, MacAddr, PortNo)> {
         self.switches().map(|(port, mac, ldm)| (port, mac, ldm.port)).collect()
     }
 

@@ -78,7 +78,7 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    pub fn new(interval: Span, retry: Span) -> Manager {
+    pub(crate) fn new(interval: Span, retry: Span) -> Manager {
         Manager {
             interval,
             retry,
@@ -99,24 +99,24 @@ impl Manager {
         self.counters
     }
 
-    pub fn fat_tree(&self) -> Option<bool> {
+    pub(crate) fn fat_tree(&self) -> Option<bool> {
         self.fat_tree
     }
 
-    pub fn hosts(&self) -> &BTreeMap<Ipv4Addr, Register> {
+    pub(crate) fn hosts(&self) -> &BTreeMap<Ipv4Addr, Register> {
         &self.hosts
     }
 
-    pub fn switches(&self) -> usize {
+    pub(crate) fn switches(&self) -> usize {
         self.graph.len()
     }
 
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         [self.refresh, self.resend.next()].into_iter().flatten().min()
     }
 
     /// Handles a message from a switch. Returns whether the message was for the manager.
-    pub fn message(
+    pub(crate) fn message(
         &mut self,
         now: Time,
         from: MacAddr,
@@ -214,7 +214,7 @@ impl Manager {
 
 /// Computation and distribution of routes.
 impl Manager {
-    pub fn timeout(&mut self, now: Time, letters: &mut Vec<Letter>) {
+    pub(crate) fn timeout(&mut self, now: Time, letters: &mut Vec<Letter>) {
         if self.refresh.is_some_and(|at| at <= now) {
             self.refresh = None;
             self.look(now, letters);

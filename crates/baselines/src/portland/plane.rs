@@ -28,7 +28,7 @@ use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Time, mac_control};
 
 /// Locally administered group address to which all switches listen.
-pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
+pub(crate) const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
 
 /// Size and limits of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct Location {
 
 impl Location {
     /// Number of pods that a PMAC can distinguish.
-    pub const PODS: u16 = 1 << 13;
+    pub(crate) const PODS: u16 = 1 << 13;
 
     /// Returns the PMAC of a host at this location.
     pub const fn pmac(self, port: u8, number: u16) -> MacAddr {
@@ -93,7 +93,7 @@ pub struct Routes {
 
 impl Routes {
     /// Returns the ports for `location`.
-    pub fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
+    pub(crate) fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
         let exact = self.exact.get(&location);
         exact.or_else(|| self.pods.get(&location.pod)).or(self.default.as_ref())
     }
@@ -122,7 +122,7 @@ pub struct PortLand {
 
 impl PortLand {
     /// Creates a switch whose ports have no known kind and no carrier.
-    pub fn new(config: PortLandConfig) -> PortLand {
+    pub(crate) fn new(config: PortLandConfig) -> PortLand {
         PortLand {
             ports: Ports::new(config.ports, config.queue_bytes_max),
             location: None,
@@ -138,7 +138,7 @@ impl PortLand {
     }
 
     /// Receives a frame on a port; see [`Input::Frame`](axon_node::Input).
-    pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
+    pub(crate) fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
         }
@@ -255,7 +255,7 @@ impl PortLand {
 
     /// Sends one of the switch's own frames out of `port` if the port is of this `kind`, or in any
     /// case for `None`.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         now: Time,
         port: PortNo,
@@ -268,13 +268,13 @@ impl PortLand {
     }
 
     /// Sends a frame to a PMAC. The frame is the switch's own, or was queued.
-    pub fn send_on(&mut self, now: Time, frame: FrameBuf, out: &mut Vec<Action>) {
+    pub(crate) fn send_on(&mut self, now: Time, frame: FrameBuf, out: &mut Vec<Action>) {
         let meta = self.ports.originate(now, frame);
         self.forward(now, meta, out);
     }
 
     /// Sets the location of this edge switch.
-    pub fn set_location(&mut self, location: Option<Location>) {
+    pub(crate) fn set_location(&mut self, location: Option<Location>) {
         self.location = location;
     }
 
@@ -284,32 +284,32 @@ impl PortLand {
     }
 
     /// Records a host on `port` with these two addresses. Earlier entries with either are removed.
-    pub fn set_host(&mut self, port: PortNo, amac: MacAddr, pmac: MacAddr) {
+    pub(crate) fn set_host(&mut self, port: PortNo, amac: MacAddr, pmac: MacAddr) {
         self.remove_host(amac);
         self.by_amac.insert(amac, (port, pmac));
         self.by_pmac.insert(pmac, (port, amac));
     }
 
     /// Removes a host.
-    pub fn remove_host(&mut self, amac: MacAddr) {
+    pub(crate) fn remove_host(&mut self, amac: MacAddr) {
         if let Some((_, pmac)) = self.by_amac.remove(&amac) {
             self.by_pmac.remove(&pmac);
         }
     }
 
     /// Sets the switch's own rules.
-    pub fn set_rules(&mut self, rules: Routes) {
+    pub(crate) fn set_rules(&mut self, rules: Routes) {
         self.rules = rules;
     }
 
     /// Sets the ports towards one location, as sent by the fabric manager. They take precedence
     /// over the rules.
-    pub fn set_location_ports(&mut self, location: Location, ports: Vec<PortNo>) {
+    pub(crate) fn set_location_ports(&mut self, location: Location, ports: Vec<PortNo>) {
         self.sent.insert(location, ports);
     }
 
     /// Removes all routes that the fabric manager has sent.
-    pub fn forget_location_ports(&mut self) {
+    pub(crate) fn forget_location_ports(&mut self) {
         self.sent.clear();
     }
 
@@ -320,18 +320,18 @@ impl PortLand {
 
     /// Sets the tree for control frames: the port up to the fabric manager, the manager's address,
     /// and the ports down.
-    pub fn set_tree(&mut self, up: Option<(PortNo, MacAddr)>, children: Vec<PortNo>) {
+    pub(crate) fn set_tree(&mut self, up: Option<(PortNo, MacAddr)>, children: Vec<PortNo>) {
         self.up = up;
         self.children = children;
     }
 
     /// Returns the ports of the switch.
-    pub fn ports(&self) -> &Ports {
+    pub(crate) fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Returns the ports for changes of carrier, kind, `TxDone` and time.
-    pub fn ports_mut(&mut self) -> &mut Ports {
+    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 }

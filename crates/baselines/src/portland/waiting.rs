@@ -27,7 +27,7 @@ struct Room {
 }
 
 impl Waiting {
-    pub fn new(bytes_max: usize, retry: Span) -> Waiting {
+    pub(crate) fn new(bytes_max: usize, retry: Span) -> Waiting {
         Waiting { rooms: BTreeMap::new(), asks: Agenda::new(), bytes: 0, bytes_max, retry }
     }
 
@@ -35,7 +35,7 @@ impl Waiting {
     ///
     /// # Errors
     /// Returns the frame if there is no room.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         now: Time,
         to: Location,
@@ -56,7 +56,7 @@ impl Waiting {
     }
 
     /// Removes and returns the frames for a location, in order.
-    pub fn take(&mut self, location: Location) -> Vec<(PortNo, FrameBuf)> {
+    pub(crate) fn take(&mut self, location: Location) -> Vec<(PortNo, FrameBuf)> {
         self.asks.cancel(location);
         let frames = self.rooms.remove(&location).map_or(Vec::new(), |room| room.frames);
         self.bytes -= frames.iter().map(|(_, frame)| frame.bytes().len()).sum::<usize>();
@@ -64,7 +64,7 @@ impl Waiting {
     }
 
     /// Returns the locations that are to be queried now, and the frames that have timed out.
-    pub fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, FrameBuf)>) {
+    pub(crate) fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, FrameBuf)>) {
         let (mut ask, mut vain) = (Vec::new(), Vec::new());
         while let Some(location) = self.asks.pop_due(now) {
             let since = self.rooms.get(&location).map_or(Time::ZERO, |room| room.since);
@@ -78,12 +78,12 @@ impl Waiting {
         (ask, vain)
     }
 
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.asks.next()
     }
 
     /// Returns the number of frames that are waiting.
-    pub fn frames(&self) -> u64 {
+    pub(crate) fn frames(&self) -> u64 {
         self.rooms.values().map(|room| room.frames.len() as u64).sum()
     }
 }

@@ -152,7 +152,8 @@ impl Rstp {
     }
 
     /// Returns the bridge's identifier.
-    pub fn id(&self) -> BridgeId {
+    #[cfg(test)]
+    pub(crate) fn id(&self) -> BridgeId {
         self.id
     }
 
@@ -177,12 +178,14 @@ impl Rstp {
     }
 
     /// Returns whether a port has detected that only hosts are behind it (`operEdge`).
-    pub fn is_edge(&self, port: PortNo) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_edge(&self, port: PortNo) -> bool {
         self.ports.get(port.index()).is_some_and(|port| port.oper_edge)
     }
 
     /// Returns the number of BPDUs sent.
-    pub fn sent(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn sent(&self) -> u64 {
         self.sent
     }
 

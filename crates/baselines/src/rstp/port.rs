@@ -59,38 +59,38 @@ impl Timer {
         *self = Timer { until: now + span, held: None };
     }
 
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         *self = Timer::default();
     }
 
     /// Holds the timer at `span` until it is released.
-    pub fn hold(&mut self, span: Span) {
+    pub(crate) fn hold(&mut self, span: Span) {
         *self = Timer { until: Time::ZERO, held: Some(span) };
     }
 
     /// Starts a held timer.
-    pub fn release(&mut self, now: Time) {
+    pub(crate) fn release(&mut self, now: Time) {
         if let Some(span) = self.held {
             self.start(now, span);
         }
     }
 
-    pub fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
     /// Returns whether the timer has reached zero.
-    pub fn is_over(&self, now: Time) -> bool {
+    pub(crate) fn is_over(&self, now: Time) -> bool {
         self.held.is_none() && self.until <= now
     }
 
     /// Returns the time at which the timer reaches or has reached zero.
-    pub fn moment(&self) -> Time {
+    pub(crate) fn moment(&self) -> Time {
         self.until
     }
 
     /// Returns the time at which the timer will reach zero, if it is running.
-    pub fn deadline(&self, now: Time) -> Option<Time> {
+    pub(crate) fn deadline(&self, now: Time) -> Option<Time> {
         (self.held.is_none() && self.until > now).then_some(self.until)
     }
 }
@@ -155,7 +155,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub fn new(id: PortId, cost: u32, times: Times) -> Port {
+    pub(crate) fn new(id: PortId, cost: u32, times: Times) -> Port {
         let mut port = Port {
             id,
             cost,
@@ -212,7 +212,7 @@ impl Port {
     }
 
     /// Returns the port state for the data plane.
-    pub fn state(&self) -> PortState {
+    pub(crate) fn state(&self) -> PortState {
         match (self.learning, self.forwarding) {
             (_, true) => PortState::Forwarding,
             (true, false) => PortState::Learning,
@@ -221,12 +221,12 @@ impl Port {
     }
 
     /// Returns `forwardDelay` (clause 17.20.5), given that the peer runs RSTP.
-    pub fn forward_delay(&self) -> Span {
+    pub(crate) fn forward_delay(&self) -> Span {
         self.designated_times.hello.span()
     }
 
     /// Returns the earliest time at which one of the port's timers reaches zero.
-    pub fn deadline(&self, now: Time) -> Option<Time> {
+    pub(crate) fn deadline(&self, now: Time) -> Option<Time> {
         let tx_tick = if self.new_info { self.tx_tick.deadline(now) } else { None };
         let timers = [&self.edge_delay, &self.fd, &self.hello, &self.rb];
         let others = [&self.info, &self.rr, &self.tc];

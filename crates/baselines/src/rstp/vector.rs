@@ -26,7 +26,7 @@ impl PortId {
     }
 
     /// Returns the port number, from 1.
-    pub const fn number(self) -> u16 {
+    pub(crate) const fn number(self) -> u16 {
         self.0 & NUMBER
     }
 }
@@ -51,7 +51,7 @@ pub struct Vector {
 impl Vector {
     /// Returns whether a message with this vector replaces `held`, because it is better or comes
     /// from the same port as `held` (clause 17.6).
-    pub fn supersedes(&self, held: &Vector) -> bool {
+    pub(crate) fn supersedes(&self, held: &Vector) -> bool {
         let same_port =
             self.bridge.mac == held.bridge.mac && self.port.number() == held.port.number();
         match self.cmp(held) {
@@ -68,17 +68,17 @@ pub struct Ticks(pub u16);
 
 impl Ticks {
     /// Returns a time of `seconds` whole seconds, at most 255.
-    pub const fn secs(seconds: u8) -> Ticks {
+    pub(crate) const fn secs(seconds: u8) -> Ticks {
         Ticks((seconds as u16) << 8)
     }
 
     /// Returns the time as a span.
-    pub const fn span(self) -> Span {
+    pub(crate) const fn span(self) -> Span {
         Span::from_nanos(self.0 as u64 * (1_000_000_000 / 256))
     }
 
     /// Returns the time plus one second. Saturates.
-    pub const fn plus_one_second(self) -> Ticks {
+    pub(crate) const fn plus_one_second(self) -> Ticks {
         Ticks(self.0.saturating_add(256))
     }
 }

@@ -144,11 +144,11 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
         Cursor { bytes, at }
     }
 
-    pub fn take(&mut self, count: u64, what: &str) -> Result<&'a [u8], String> {
+    pub(crate) fn take(&mut self, count: u64, what: &str) -> Result<&'a [u8], String> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let taken = usize::try_from(count).ok().and_then(|count| rest.get(..count));
         let taken = taken.ok_or_else(|| {
@@ -158,7 +158,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    pub fn number(&mut self, what: &str) -> Result<u64, String> {
+    pub(crate) fn number(&mut self, what: &str) -> Result<u64, String> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.take(1, what)?[0];
@@ -181,7 +181,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the next record, which follows a record with the time `before`.
-    pub fn record(&mut self, before: Time) -> Result<Taken, String> {
+    pub(crate) fn record(&mut self, before: Time) -> Result<Taken, String> {
         let head = self.take(1, "a record")?[0];
         if head & !FLAGS != 0 {
             return Err(format!("a record of unknown kind {head:#04x}"));

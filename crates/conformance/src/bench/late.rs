@@ -6,18 +6,18 @@ use axon_wire::{Span, Time};
 
 impl Bench<'_> {
     /// Sets the longest absence of the tester that the case tolerates.
-    pub fn away_at_most(&mut self, span: Span) {
+    pub(crate) fn away_at_most(&mut self, span: Span) {
         self.away_max = self.away_max.min(span);
     }
 
     /// Starts to count the tester's absences.
-    pub fn timed(&mut self) {
+    pub(crate) fn timed(&mut self) {
         self.timed_from = self.timed_from.or(Some(self.now()));
     }
 
     /// Turns a failure into an inconclusive result if the tester's machine was late or lost frames
     /// during a stream.
-    pub fn excused(&mut self, halt: Halt) -> Halt {
+    pub(crate) fn excused(&mut self, halt: Halt) -> Halt {
         let Halt::Failed(why) = &halt else { return halt };
         let Some(from) = self.timed_from else { return halt };
         let lost = self.rig.lost() - self.lost_before;
@@ -38,7 +38,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// [`Halt::Inconclusive`] if the tester was absent for that long.
-    pub fn present(&self, from: Time, to: Time) -> Result<(), Halt> {
+    pub(crate) fn present(&self, from: Time, to: Time) -> Result<(), Halt> {
         let within = |&&(begun, ended): &&(Time, Time)| begun < to && ended > from;
         let longest = self.rig.absences().iter().filter(within);
         let longest = longest.map(|(begun, ended)| ended.since(*begun)).max();

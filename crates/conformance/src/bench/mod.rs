@@ -14,7 +14,7 @@ use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
 use log::Log;
 
 /// Default length of the frames in a stream, in bytes, including the tag but not the FCS.
-pub const FRAME_BYTES: usize = 1_000;
+pub(crate) const FRAME_BYTES: usize = 1_000;
 /// Length of the longest frame, in bytes, including the tag but not the FCS.
 pub const FRAME_BYTES_MAX: usize = 1_518;
 /// Longest time that the device may take to learn the tester's addresses.
@@ -45,7 +45,7 @@ pub struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Creates a bench on a rig that is not set up yet.
-    pub fn new(rig: &'a mut dyn Rig) -> Bench<'a> {
+    pub(crate) fn new(rig: &'a mut dyn Rig) -> Bench<'a> {
         let (away_max, lost_before) = (rig.slack(), rig.lost());
         Bench {
             rig,
@@ -60,27 +60,27 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the interpretations of the standards for this case.
-    pub fn interpretations(&self) -> &Interpretations {
+    pub(crate) fn interpretations(&self) -> &Interpretations {
         self.rig.interpretations()
     }
 
     /// Returns the notes for the report: actions and observations.
-    pub fn notes(self) -> (Vec<String>, Vec<String>) {
+    pub(crate) fn notes(self) -> (Vec<String>, Vec<String>) {
         (self.did, self.saw)
     }
 
     /// Returns the elapsed time on the rig's clock.
-    pub fn took(&self) -> Span {
+    pub(crate) fn took(&self) -> Span {
         self.took
     }
 
     /// Records an action.
-    pub fn did(&mut self, what: impl Into<String>) {
+    pub(crate) fn did(&mut self, what: impl Into<String>) {
         self.did.push(what.into());
     }
 
     /// Records an observation.
-    pub fn saw(&mut self, what: impl Into<String>) {
+    pub(crate) fn saw(&mut self, what: impl Into<String>) {
         self.saw.push(what.into());
     }
 
@@ -88,7 +88,11 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// [`Halt::Failed`] if `good` is false.
-    pub fn expect(&self, good: bool, otherwise: impl FnOnce() -> String) -> Result<(), Halt> {
+    pub(crate) fn expect(
+        &self,
+        good: bool,
+        otherwise: impl FnOnce() -> String,
+    ) -> Result<(), Halt> {
         if good { Ok(()) } else { Err(Halt::Failed(otherwise())) }
     }
 
@@ -98,22 +102,22 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the slack of the rig; see [`Rig::slack`].
-    pub fn slack(&self) -> Span {
+    pub(crate) fn slack(&self) -> Span {
         self.rig.slack()
     }
 
     /// Returns the current time.
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.rig.now()
     }
 
     /// Returns the number of ports that the tester has.
-    pub fn ports(&self) -> usize {
+    pub(crate) fn ports(&self) -> usize {
         self.rig.ports()
     }
 
     /// Returns the fixed configuration of the device; see [`Rig::given`].
-    pub fn given(&self) -> Option<&Setup> {
+    pub(crate) fn given(&self) -> Option<&Setup> {
         self.rig.given()
     }
 
@@ -121,7 +125,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// The address is unknown.
-    pub fn device_mac(&self) -> Result<MacAddr, Halt> {
+    pub(crate) fn device_mac(&self) -> Result<MacAddr, Halt> {
         let unknown = "the address of the device's port is not known (--device-mac)";
         self.rig.device_mac().ok_or_else(|| Halt::NotApplicable(unknown.into()))
     }
@@ -130,7 +134,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// The tester has fewer ports.
-    pub fn need_ports(&self, ports: usize, why: &str) -> Result<(), Halt> {
+    pub(crate) fn need_ports(&self, ports: usize, why: &str) -> Result<(), Halt> {
         if self.ports() >= ports {
             return Ok(());
         }
@@ -143,7 +147,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// The device refuses the setup, or it is configured differently and the rig cannot change
     /// that, or it forwards no traffic.
-    pub fn set_up(&mut self, setup: &Setup) -> Result<(), Halt> {
+    pub(crate) fn set_up(&mut self, setup: &Setup) -> Result<(), Halt> {
         let lacks = self.given().map(|given| given.lacks(setup)).filter(|text| !text.is_empty());
         if let Some(lacks) = lacks {
             return Err(Halt::NotApplicable(format!("the device would have to have {lacks}")));
@@ -161,7 +165,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// See [`Bench::set_up`]. It is also an error if the device has no PFC.
-    pub fn set_up_pfc(&mut self) -> Result<Setup, Halt> {
+    pub(crate) fn set_up_pfc(&mut self) -> Result<Setup, Halt> {
         let all = Setup::with_pfc(PrioritySet::ALL);
         let setup = self.given().cloned().unwrap_or(all);
         if setup.pfc.is_empty() {
@@ -175,7 +179,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// See [`Bench::set_up`]. It is also an error if the device has PFC.
-    pub fn set_up_pause(&mut self) -> Result<Setup, Halt> {
+    pub(crate) fn set_up_pause(&mut self) -> Result<Setup, Halt> {
         let setup = self.given().cloned().unwrap_or_default();
         if !setup.pfc.is_empty() {
             let why = "the device has PFC (--pfc), and PAUSE is not in use beside it";
@@ -223,7 +227,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// The rig has failed.
-    pub fn pass(&mut self, span: Span) -> Result<(), Halt> {
+    pub(crate) fn pass(&mut self, span: Span) -> Result<(), Halt> {
         let end = self.now() + span;
         while self.now() < end {
             let begun = self.now();
@@ -241,13 +245,13 @@ impl<'a> Bench<'a> {
     }
 
     /// Sends a frame now.
-    pub fn send(&mut self, port: usize, frame: Vec<u8>) {
+    pub(crate) fn send(&mut self, port: usize, frame: Vec<u8>) {
         let now = self.now();
         self.rig.send(port, now, frame);
     }
 
     /// Sends a frame at a given time.
-    pub fn send_at(&mut self, port: usize, at: Time, frame: Vec<u8>) {
+    pub(crate) fn send_at(&mut self, port: usize, at: Time, frame: Vec<u8>) {
         self.rig.send(port, at, frame);
     }
 
@@ -255,7 +259,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// The rig has failed.
-    pub fn send_now(&mut self, port: usize, frame: Vec<u8>) -> Result<Time, Halt> {
+    pub(crate) fn send_now(&mut self, port: usize, frame: Vec<u8>) -> Result<Time, Halt> {
         let (begun, from) = (self.now(), self.log.frames().len());
         self.send(port, frame.clone());
         let step = self.time_for(FRAME_BYTES_MAX);
@@ -272,7 +276,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Starts a stream and returns its number.
-    pub fn stream(&mut self, stream: Stream) -> u16 {
+    pub(crate) fn stream(&mut self, stream: Stream) -> u16 {
         self.timed();
         let id = self.rig.stream(stream);
         self.log.begin(id, stream);
@@ -281,7 +285,7 @@ impl<'a> Bench<'a> {
 
     /// Returns a stream that runs from now on for `span`, with frames of the default size at line
     /// rate.
-    pub fn full_rate(&self, from: usize, priority: Priority, span: Span) -> Stream {
+    pub(crate) fn full_rate(&self, from: usize, priority: Priority, span: Span) -> Stream {
         let begin = self.now();
         Stream {
             from,
@@ -314,7 +318,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the time that a frame of `bytes`, without FCS, takes on the line, including the gap.
-    pub fn time_for(&self, bytes: usize) -> Span {
+    pub(crate) fn time_for(&self, bytes: usize) -> Span {
         self.rate().time_for(Bytes(bytes as u64 + AROUND_FRAME_BYTES))
     }
 
@@ -322,7 +326,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// The longest pause is too short to be measured with this rig's clock.
-    pub fn pause(&self) -> Result<(u16, Span), Halt> {
+    pub(crate) fn pause(&self) -> Result<(u16, Span), Halt> {
         let least = self.slack() * PAUSE_SLACKS;
         let least = least.max(self.time_for(FRAME_BYTES) * PAUSE_FRAMES);
         let quantum = station::quanta(1, self.rate());

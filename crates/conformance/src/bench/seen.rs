@@ -9,12 +9,12 @@ use axon_wire::{Span, Time};
 
 impl Bench<'_> {
     /// Returns the frames seen and the streams sent since the device was set up.
-    pub fn log(&self) -> &Log {
+    pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
     /// Returns the start times of the frames that port 0 received with a priority.
-    pub fn starts(&self, priority: Priority) -> Vec<Time> {
+    pub(crate) fn starts(&self, priority: Priority) -> Vec<Time> {
         self.log.starts(self.rate(), priority)
     }
 
@@ -23,7 +23,12 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// A frame starts during the pause.
-    pub fn silent(&self, priorities: PrioritySet, sent: Time, until: Time) -> Result<(), Halt> {
+    pub(crate) fn silent(
+        &self,
+        priorities: PrioritySet,
+        sent: Time,
+        until: Time,
+    ) -> Result<(), Halt> {
         let (from, to) = (sent + REACTION + self.slack(), until - self.slack());
         // An absence of the tester would look like a pause.
         self.present(sent, until)?;
@@ -45,7 +50,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// There is no frame with one of the priorities.
-    pub fn flows(&self, priorities: PrioritySet, from: Time, to: Time) -> Result<(), Halt> {
+    pub(crate) fn flows(&self, priorities: PrioritySet, from: Time, to: Time) -> Result<(), Halt> {
         for priority in priorities.iter() {
             let flows = self.starts(priority).into_iter().any(|at| at >= from && at <= to);
             self.expect(flows, || {
@@ -60,7 +65,12 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// There is no frame with any of the priorities.
-    pub fn goes_again(&self, priorities: PrioritySet, from: Time, to: Time) -> Result<(), Halt> {
+    pub(crate) fn goes_again(
+        &self,
+        priorities: PrioritySet,
+        from: Time,
+        to: Time,
+    ) -> Result<(), Halt> {
         let mut starts = priorities.iter().flat_map(|priority| self.starts(priority));
         let goes = starts.any(|at| at >= from && at <= to);
         self.expect(goes, || format!("nothing for {} after a stop was over", to.since(from)))
@@ -68,14 +78,14 @@ impl Bench<'_> {
 
     /// Returns the length of the pause in a priority after the frame sent at `sent`, or `None` if
     /// the priority never resumed.
-    pub fn paused_for(&self, priority: Priority, sent: Time) -> Option<Span> {
+    pub(crate) fn paused_for(&self, priority: Priority, sent: Time) -> Option<Span> {
         let from = sent + REACTION + self.slack();
         let next = self.starts(priority).into_iter().find(|&at| at > from);
         next.map(|at| at.since(sent))
     }
 
     /// Returns the total line time of the frames sent to port 0 between two times.
-    pub fn offered(&self, from: Time, to: Time) -> Span {
+    pub(crate) fn offered(&self, from: Time, to: Time) -> Span {
         let sent = self.log.frames().iter().filter(|seen| {
             let within = seen.way == Way::Sent && seen.port > 0 && seen.at >= from && seen.at < to;
             within && seen.frame[..6] == frames::mac(0).0

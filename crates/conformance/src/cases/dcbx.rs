@@ -13,7 +13,7 @@ use axon_wire::Span;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "dcbx/lldp-not-forwarded",
         clause: "802.1Q 8.6.3, table 8-1; 002 3.2.4",

@@ -15,7 +15,7 @@ use axon_wire::Span;
 use axon_wire::priority::{Priority, PrioritySet};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "dcbx/taken-pfc-is-honoured",
         clause: "802.1Q D.4.4, 36.1.2",

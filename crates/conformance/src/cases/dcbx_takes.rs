@@ -14,7 +14,7 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{MacAddr, Span};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "dcbx/willing-takes-recommendation",
         clause: "802.1Q D.4.3; 002 3.2.4",

@@ -35,7 +35,7 @@ macro_rules! sharing {
 }
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     sharing!("ets/two-classes", 1, "Two", TWO),
     sharing!("ets/three-classes", 2, "Three", THREE),
     sharing!("ets/four-classes", 3, "Four", FOUR),

@@ -6,9 +6,9 @@ use crate::rig::{Halt, Seen};
 use axon_wire::{MacAddr, Span, Time};
 
 /// OUI of IEEE 802.1.
-pub const IEEE: [u8; 3] = [0x00, 0x80, 0xc2];
+pub(crate) const IEEE: [u8; 3] = [0x00, 0x80, 0xc2];
 /// OUI of CEE DCBX.
-pub const BEFORE: [u8; 3] = [0x00, 0x1b, 0x21];
+pub(crate) const BEFORE: [u8; 3] = [0x00, 0x1b, 0x21];
 
 /// Longest time until a device's next LLDP frame: the longest usual interval, plus a margin.
 const SPEAKS_WITHIN: Span = Span::from_secs(35);
@@ -16,13 +16,13 @@ const SPEAKS_WITHIN: Span = Span::from_secs(35);
 const STEP: Span = Span::from_millis(100);
 /// Longest time for a device to apply and advertise a change. Its credit and its fast interval are
 /// one second.
-pub const SETTLES: Span = Span::from_secs(6);
+pub(crate) const SETTLES: Span = Span::from_secs(6);
 
 /// Advertises TLVs in LLDP frames at port 0, with a time to live in seconds.
 ///
 /// # Errors
 /// The rig has failed.
-pub fn announce(bench: &mut Bench<'_>, ttl: u16, others: &[Vec<u8>]) -> Result<(), Halt> {
+pub(crate) fn announce(bench: &mut Bench<'_>, ttl: u16, others: &[Vec<u8>]) -> Result<(), Halt> {
     announce_as(bench, frames::mac(0), ttl, others)
 }
 
@@ -30,7 +30,7 @@ pub fn announce(bench: &mut Bench<'_>, ttl: u16, others: &[Vec<u8>]) -> Result<(
 ///
 /// # Errors
 /// The rig has failed.
-pub fn announce_as(
+pub(crate) fn announce_as(
     bench: &mut Bench<'_>,
     from: MacAddr,
     ttl: u16,
@@ -46,7 +46,7 @@ fn is_own(seen: &Seen) -> bool {
 }
 
 /// Returns the LLDP frames that the device has sent since it was set up.
-pub fn latest(bench: &Bench<'_>) -> Vec<Vec<u8>> {
+pub(crate) fn latest(bench: &Bench<'_>) -> Vec<Vec<u8>> {
     bench
         .log()
         .heard(0, Time::ZERO)
@@ -59,7 +59,7 @@ pub fn latest(bench: &Bench<'_>) -> Vec<Vec<u8>> {
 ///
 /// # Errors
 /// No LLDP frame arrives.
-pub fn receive(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
+pub(crate) fn receive(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
     let from = bench.now();
     // A new neighbour triggers an immediate transmission.
     announce(bench, 120, &[])?;
@@ -76,7 +76,7 @@ pub fn receive(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
 ///
 /// # Errors
 /// The device has sent no DCBX.
-pub fn last_said(bench: &mut Bench<'_>, subtype: u8) -> Result<Vec<u8>, Halt> {
+pub(crate) fn last_said(bench: &mut Bench<'_>, subtype: u8) -> Result<Vec<u8>, Halt> {
     let mut frames = latest(bench);
     if frames.is_empty() {
         frames.push(receive(bench)?);

@@ -11,7 +11,7 @@ use crate::frames::{self, tlv};
 use crate::rig::Halt;
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "dcbx/lldp-cut-tlv-dropped",
         clause: "802.1AB 9.2.7.7",

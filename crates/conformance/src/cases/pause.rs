@@ -9,7 +9,7 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{MacAddr, Span, Time};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "pause/nonzero-stops",
         clause: "802.3 31B.3.2",

@@ -13,7 +13,7 @@ use axon_wire::Time;
 use axon_wire::priority::Priority;
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "pause/frame-format",
         clause: "802.3 31B.2, 31B.3.1",

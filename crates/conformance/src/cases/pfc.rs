@@ -12,7 +12,7 @@ use axon_wire::Span;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "pfc/each-priority-alone",
         clause: "802.1Q 36.1.2; 002 3.2.1",

@@ -13,7 +13,7 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Span, Time};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "pfc/frame-format",
         clause: "802.3 31D.2; 802.1Q 36.2",

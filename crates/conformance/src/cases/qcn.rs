@@ -15,7 +15,7 @@ use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Span, Time};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "qcn/cp-sends-cnm",
         clause: "802.1Q 32.8; UNH 5.3.2",

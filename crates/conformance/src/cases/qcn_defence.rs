@@ -14,7 +14,7 @@ use axon_wire::Time;
 use axon_wire::priority::{Priority, PrioritySet};
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "qcn/defence-disabled",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4",

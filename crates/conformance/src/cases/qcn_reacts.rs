@@ -13,7 +13,7 @@ use axon_wire::Span;
 use axon_wire::priority::PrioritySet;
 
 /// Cases of this module.
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         name: "qcn/rp-rate-falls",
         clause: "802.1Q 32.13; UNH 31.3.6",

@@ -17,7 +17,7 @@ pub struct Report {
 
 impl Report {
     /// Returns the number of cases with this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub(crate) fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
     }
 

@@ -102,7 +102,7 @@ impl Plant {
     }
 
     /// Applies the fault to a DCB configuration, if it is a wrong configuration.
-    pub fn configure(self, dcb: &mut DcbConfig) {
+    pub(crate) fn configure(self, dcb: &mut DcbConfig) {
         match self {
             Plant::WrongQuanta => dcb.rates.iter_mut().for_each(|rate| *rate = four_times(*rate)),
             Plant::SharedQueue => dcb.prio_tc[4] = dcb.prio_tc[3],
@@ -137,7 +137,7 @@ impl Plant {
 
 impl Plant {
     /// Applies the fault to a DCBX configuration, if it affects DCBX.
-    pub fn take_part(self, dcbx: Dcbx) -> Dcbx {
+    pub(crate) fn take_part(self, dcbx: Dcbx) -> Dcbx {
         match self {
             Plant::WrongTie => Dcbx { higher_keeps: !dcbx.higher_keeps, ..dcbx },
             Plant::AlwaysWilling => Dcbx { ets_willing: true, pfc_willing: true, ..dcbx },

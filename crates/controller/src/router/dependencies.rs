@@ -47,12 +47,12 @@ struct Link {
 
 impl ChannelDependencies {
     /// Returns whether no path was ever added.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
     /// Returns whether the set contains all dependencies of a path.
-    pub fn include(&self, path: &[Step]) -> bool {
+    pub(crate) fn include(&self, path: &[Step]) -> bool {
         path.windows(2).all(|pair| {
             let [from, to] = [&pair[0], &pair[1]].map(|link| self.numbers.get(link));
             from.zip(to).is_some_and(|(&from, to)| self.links[from as usize].after.contains(to))
@@ -61,7 +61,7 @@ impl ChannelDependencies {
 
     /// Adds all dependencies of a path, or none if one of them would close a cycle. Returns whether
     /// they were added.
-    pub fn admit(&mut self, path: &[Step]) -> bool {
+    pub(crate) fn admit(&mut self, path: &[Step]) -> bool {
         let links: Vec<u32> = path.iter().map(|&link| self.number(link)).collect();
         let pairs = links.windows(2).map(|pair| (pair[0], pair[1]));
         if pairs.clone().any(|(from, to)| self.links[from as usize].refused.contains(&to)) {

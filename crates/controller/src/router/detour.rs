@@ -66,7 +66,7 @@ impl Detour {
     /// Replaces `path` with the best backup of `primary`, the current path of `flow`. Returns
     /// whether there is a backup that avoids at least one link of the primary path. Otherwise,
     /// leaves `path` empty.
-    pub fn find(
+    pub(crate) fn find(
         &mut self,
         graph: &Graph,
         flow: &Flow,

@@ -18,7 +18,7 @@ pub struct Ecmp {
 
 impl Ecmp {
     /// Creates a router with random numbers from `seed`.
-    pub fn new(seed: u64) -> Ecmp {
+    pub(crate) fn new(seed: u64) -> Ecmp {
         Ecmp { shortest: ShortestPaths::default(), random: Random::new(seed) }
     }
 }

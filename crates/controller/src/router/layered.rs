@@ -49,7 +49,7 @@ pub struct Layered {
 
 impl Layered {
     /// Creates a router for `layers` layers, 1 to 8. The value 0 counts as 1.
-    pub fn new(layers: u8) -> Layered {
+    pub(crate) fn new(layers: u8) -> Layered {
         let dependencies = (1..layers).map(|_| ChannelDependencies::default()).collect();
         Layered { up_down: UpDown::default(), dependencies, emptied: 0, begins_anew: false }
     }

@@ -17,13 +17,13 @@ pub struct Loads {
 impl Loads {
     /// Returns the number of flows that leave this switch through this port.
     #[inline]
-    pub fn get(&self, switch: SwitchIndex, egress: PortNo) -> u32 {
+    pub(crate) fn get(&self, switch: SwitchIndex, egress: PortNo) -> u32 {
         let ports = self.flows.get(switch.index());
         ports.and_then(|ports| ports.get(egress.index())).copied().unwrap_or(0)
     }
 
     /// Adds one flow to each link on this path.
-    pub fn add(&mut self, path: &[Step]) {
+    pub(crate) fn add(&mut self, path: &[Step]) {
         for step in path {
             let at = step.switch.index();
             if self.flows.len() <= at {
@@ -39,7 +39,7 @@ impl Loads {
     }
 
     /// Removes one flow from each link on this path. Links without flows are ignored.
-    pub fn remove(&mut self, path: &[Step]) {
+    pub(crate) fn remove(&mut self, path: &[Step]) {
         for step in path {
             let ports = self.flows.get_mut(step.switch.index());
             let flows = ports.and_then(|ports| ports.get_mut(step.egress.index()));
@@ -52,12 +52,12 @@ impl Loads {
     }
 
     /// Returns the number of flows on the fullest link of a path.
-    pub fn fullest(&self, path: &[Step]) -> u32 {
+    pub(crate) fn fullest(&self, path: &[Step]) -> u32 {
         path.iter().map(|step| self.get(step.switch, step.egress)).max().unwrap_or(0)
     }
 
     /// Returns the links that have ever carried a flow, each with its number of flows.
-    pub fn each(&self) -> impl Iterator<Item = (Step, u32)> {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Step, u32)> {
         self.flows.iter().enumerate().flat_map(|(switch, ports)| {
             let switch = SwitchIndex(switch as u32);
             let step = move |port: usize| Step { switch, egress: PortNo(port as u16) };
@@ -66,7 +66,7 @@ impl Loads {
     }
 
     /// Returns the sum of the numbers of flows on all links.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 }

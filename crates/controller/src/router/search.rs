@@ -52,7 +52,7 @@ impl Search {
     /// Replaces `path` with the cheapest path within the bound. Returns whether there is one. If
     /// there is none, leaves `path` empty. The cost of a path should fit in 64 bits, and costs are
     /// added with saturation.
-    pub fn cheapest(
+    pub(crate) fn cheapest(
         &mut self,
         graph: &Graph,
         (from, to): (SwitchIndex, SwitchIndex),

@@ -105,7 +105,7 @@ fn search(graph: &Graph, to: SwitchIndex, distance: &mut [u16], queue: &mut Vec<
 impl ShortestPaths {
     /// Replaces `distance` with the number of links from each switch to `to`. It is `UNREACHABLE`
     /// for a switch without a path.
-    pub fn distances(&mut self, graph: &Graph, to: SwitchIndex, distance: &mut Vec<u16>) {
+    pub(crate) fn distances(&mut self, graph: &Graph, to: SwitchIndex, distance: &mut Vec<u16>) {
         self.refresh(graph, to);
         distance.clear();
         distance.extend_from_slice(&self.rows[to.index()].distance);
@@ -153,7 +153,12 @@ impl ShortestPaths {
     }
 
     /// Returns the number of links on a shortest path from `from` to `to`, if there is one.
-    pub fn distance(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> Option<usize> {
+    pub(crate) fn distance(
+        &mut self,
+        graph: &Graph,
+        from: SwitchIndex,
+        to: SwitchIndex,
+    ) -> Option<usize> {
         let distance = self.row(graph, to)[from.index()];
         (distance != UNREACHABLE).then_some(usize::from(distance))
     }

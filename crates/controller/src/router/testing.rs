@@ -8,7 +8,7 @@ use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 use proptest::prelude::*;
 
 /// Sets the links in the graph to these pairs of switches. Switch `n` reaches `m` through port `m`.
-pub fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
+pub(crate) fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
     for node in 0..count {
         let incarnation = Incarnation { node: NodeId(node), number: 1 };
         let Admission::Known(index) = graph.admit(incarnation, Time::ZERO) else {
@@ -30,12 +30,12 @@ pub fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
     }
 }
 
-pub fn ring(count: u64) -> Vec<(u64, u64)> {
+pub(crate) fn ring(count: u64) -> Vec<(u64, u64)> {
     (0..count).map(|node| (node, (node + 1) % count)).collect()
 }
 
 /// Returns the links of a torus with `rows` rows and `columns` columns, both at least 3.
-pub fn torus(rows: u64, columns: u64) -> Vec<(u64, u64)> {
+pub(crate) fn torus(rows: u64, columns: u64) -> Vec<(u64, u64)> {
     let at = |row: u64, column: u64| (row % rows) * columns + column % columns;
     let cells = (0..rows * columns).map(|n| (n / columns, n % columns));
     cells
@@ -48,7 +48,7 @@ pub fn torus(rows: u64, columns: u64) -> Vec<(u64, u64)> {
 
 /// Returns the links of a fat tree of 4-port switches: four cores, then in each of four pods two
 /// aggregation switches and two edge switches.
-pub fn fat_tree() -> Vec<(u64, u64)> {
+pub(crate) fn fat_tree() -> Vec<(u64, u64)> {
     let pods = (0..4).map(|pod| 4 + 4 * pod);
     pods.flat_map(|pod| {
         let up = (0..4).map(move |core| (core, pod + core / 2));
@@ -58,7 +58,7 @@ pub fn fat_tree() -> Vec<(u64, u64)> {
 }
 
 /// Removes a link, or restores it.
-pub fn toggle(up: &mut Vec<(u64, u64)>, pair: (u64, u64)) {
+pub(crate) fn toggle(up: &mut Vec<(u64, u64)>, pair: (u64, u64)) {
     match up.iter().position(|&other| other == pair) {
         Some(at) => drop(up.remove(at)),
         None => up.push(pair),
@@ -66,7 +66,7 @@ pub fn toggle(up: &mut Vec<(u64, u64)>, pair: (u64, u64)) {
 }
 
 /// Generates a connected graph from a random tree and additional links.
-pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
+pub(crate) fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     (2..14_u64).prop_flat_map(|count| {
         let tree: Vec<_> =
             (1..count).map(|node| (0..node).prop_map(move |to| (to, node))).collect();
@@ -83,14 +83,14 @@ pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
 }
 
 /// Returns the parts of a path that remain between failed links.
-pub fn still_there(graph: &Graph, path: &[Step]) -> Vec<Vec<Step>> {
+pub(crate) fn still_there(graph: &Graph, path: &[Step]) -> Vec<Vec<Step>> {
     let is_gone =
         |step: &Step| !graph.edges(step.switch).iter().any(|edge| edge.egress == step.egress);
     path.split(is_gone).map(<[Step]>::to_vec).collect()
 }
 
 /// Returns `times` flows from every switch to every other switch.
-pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
+pub(crate) fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     let count = graph.len() as u32;
     let pairs = (0..count * count).map(|n| (n / count, n % count)).filter(|(from, to)| from != to);
     let pairs: Vec<_> = pairs.collect();
@@ -108,7 +108,7 @@ pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
 }
 
 /// Places all flows, one after another, and returns their paths.
-pub fn place(router: &mut dyn Router, graph: &Graph, flows: &[Flow]) -> Vec<Vec<Step>> {
+pub(crate) fn place(router: &mut dyn Router, graph: &Graph, flows: &[Flow]) -> Vec<Vec<Step>> {
     let place = |flow: &Flow| {
         let mut path = Vec::new();
         assert!(router.path(graph, flow, &mut path), "{flow:?} has no path");
@@ -120,7 +120,7 @@ pub fn place(router: &mut dyn Router, graph: &Graph, flows: &[Flow]) -> Vec<Vec<
 }
 
 /// Runs one round of improvements, as the controller does. Returns the number of moves.
-pub fn improve(
+pub(crate) fn improve(
     router: &mut dyn Router,
     graph: &Graph,
     flows: &[Flow],
@@ -143,7 +143,7 @@ pub fn improve(
 
 /// Checks that a path leads over edges, from the flow's first switch to its last, and visits no
 /// switch twice.
-pub fn check(graph: &Graph, flow: &Flow, path: &[Step]) {
+pub(crate) fn check(graph: &Graph, flow: &Flow, path: &[Step]) {
     let mut at = flow.from;
     let mut seen = alloc::collections::BTreeSet::from([at]);
     for step in path {
@@ -156,7 +156,7 @@ pub fn check(graph: &Graph, flow: &Flow, path: &[Step]) {
 }
 
 /// Returns the number of flows on the fullest link, and the sum of the squares over all links.
-pub fn spread(paths: &[Vec<Step>]) -> (u32, u64) {
+pub(crate) fn spread(paths: &[Vec<Step>]) -> (u32, u64) {
     let mut loads = Loads::default();
     for path in paths {
         loads.add(path);

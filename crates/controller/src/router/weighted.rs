@@ -61,12 +61,12 @@ impl Rule {
 
 impl Weighted {
     /// Creates the router that the paper describes.
-    pub fn spain() -> Weighted {
+    pub(crate) fn spain() -> Weighted {
         Weighted::new(Rule::Spain)
     }
 
     /// Creates the balanced router.
-    pub fn balanced() -> Weighted {
+    pub(crate) fn balanced() -> Weighted {
         Weighted::new(Rule::Balanced)
     }
 

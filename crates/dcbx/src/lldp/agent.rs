@@ -93,7 +93,7 @@ impl LldpAgent {
     }
 
     /// Returns the identity of the port.
-    pub const fn identity(&self) -> &LldpIdentity {
+    pub(crate) const fn identity(&self) -> &LldpIdentity {
         &self.identity
     }
 

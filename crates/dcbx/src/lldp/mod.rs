@@ -53,7 +53,7 @@ impl Default for LldpConfig {
 impl LldpConfig {
     /// Returns the time to live of an LLDPDU in seconds (clause 9.2.5.22), which is `tx_hold`
     /// intervals plus one second, at most 65,535.
-    pub fn ttl_secs(&self) -> u16 {
+    pub(crate) fn ttl_secs(&self) -> u16 {
         let secs = u32::from(self.tx_interval_secs) * u32::from(self.tx_hold) + 1;
         u16::try_from(secs).unwrap_or(u16::MAX)
     }

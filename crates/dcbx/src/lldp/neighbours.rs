@@ -38,12 +38,17 @@ pub struct Neighbours(Vec<Neighbour>);
 
 impl Neighbours {
     /// Returns all neighbours.
-    pub fn all(&self) -> &[Neighbour] {
+    pub(crate) fn all(&self) -> &[Neighbour] {
         &self.0
     }
 
     /// Processes a frame received at `now`.
-    pub fn receive(&mut self, now: Time, frame: LldpFrame, neighbours_max: usize) -> Reception {
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        frame: LldpFrame,
+        neighbours_max: usize,
+    ) -> Reception {
         let LldpFrame { source: mac, lldpdu, .. } = frame;
         let until = now + Span::from_secs(lldpdu.ttl_secs.into());
         let known =
@@ -73,19 +78,19 @@ impl Neighbours {
     }
 
     /// Removes the neighbours whose time to live has expired. Returns their number.
-    pub fn age(&mut self, now: Time) -> usize {
+    pub(crate) fn age(&mut self, now: Time) -> usize {
         let before = self.0.len();
         self.0.retain(|neighbour| neighbour.until > now);
         before - self.0.len()
     }
 
     /// Removes all neighbours. Returns whether there were any.
-    pub fn clear(&mut self) -> bool {
+    pub(crate) fn clear(&mut self) -> bool {
         !core::mem::take(&mut self.0).is_empty()
     }
 
     /// Returns the time at which the next neighbour expires.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.0.iter().map(|neighbour| neighbour.until).min()
     }
 }

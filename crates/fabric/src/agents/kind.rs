@@ -55,7 +55,7 @@ impl AgentKind {
     }
 
     /// Returns whether the agent gets copies of the selected frames, which continue undisturbed.
-    pub const fn gets_copies(&self) -> bool {
+    pub(crate) const fn gets_copies(&self) -> bool {
         matches!(self, AgentKind::Congestion(_))
     }
 

@@ -203,7 +203,7 @@ fn port(
 
 /// Returns the agents of a switch that have selections, and their first TCAM entry, which follows
 /// those of the program.
-pub fn agents_at(fabric: &Fabric, switch: usize) -> AgentsAt {
+pub(crate) fn agents_at(fabric: &Fabric, switch: usize) -> AgentsAt {
     let here = fabric.agents.iter().filter(|agent| agent.at.switch == switch);
     let agents = here.filter(|agent| !agent.selections.is_empty());
     let agents = agents

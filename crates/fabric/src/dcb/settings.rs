@@ -133,7 +133,7 @@ impl Default for Buffers {
 
 impl Dcb {
     /// Returns the number of layers of routes: 1 if no priority has further ones.
-    pub fn layer_count(&self) -> u8 {
+    pub(crate) fn layer_count(&self) -> u8 {
         self.layers.first().map_or(1, |group| group.len() as u8)
     }
 
@@ -144,7 +144,7 @@ impl Dcb {
 
     /// Returns the priorities that share a class with this one, itself included: they are paused
     /// together.
-    pub fn beside(&self, priority: Priority) -> PrioritySet {
+    pub(crate) fn beside(&self, priority: Priority) -> PrioritySet {
         let class = self.prio_tc[priority.index()];
         let mut beside = PrioritySet::EMPTY;
         let same = |other: &Priority| self.prio_tc[other.index()] == class;

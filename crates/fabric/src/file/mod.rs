@@ -263,7 +263,7 @@ pub enum Router {
 
 impl Router {
     /// Returns the controller's name of the algorithm.
-    pub fn kind(self) -> RouterKind {
+    pub(crate) fn kind(self) -> RouterKind {
         match self {
             Router::ShortestPath => RouterKind::ShortestPath,
             Router::Ecmp => RouterKind::Ecmp,

@@ -64,7 +64,7 @@ impl Plan {
     }
 
     /// Returns the switches by name.
-    pub fn numbers(&self) -> BTreeMap<&str, usize> {
+    pub(crate) fn numbers(&self) -> BTreeMap<&str, usize> {
         self.switches.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect()
     }
 

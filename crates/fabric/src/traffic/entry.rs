@@ -123,7 +123,7 @@ pub enum CongestionControl {
 
 impl CongestionControl {
     /// Returns the algorithm.
-    pub fn algorithm(self) -> Congestion {
+    pub(crate) fn algorithm(self) -> Congestion {
         match self {
             CongestionControl::Switch(true) => Congestion::Reno,
             CongestionControl::Switch(false) => Congestion::None,

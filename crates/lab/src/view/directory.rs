@@ -24,18 +24,18 @@ impl<'a> Switch<'a> {
     }
 
     /// Returns the device status of a port.
-    pub fn device(&self, port: PortNo) -> Option<&'a PortStatus> {
+    pub(crate) fn device(&self, port: PortNo) -> Option<&'a PortStatus> {
         self.status.ports.get(port.index())
     }
 
     /// Returns the data plane's telemetry of a port.
-    pub fn port(&self, port: PortNo) -> Option<&'a PortTelemetry> {
+    pub(crate) fn port(&self, port: PortNo) -> Option<&'a PortTelemetry> {
         self.node.plane.ports.get(port.index())
     }
 
     /// Returns the port at the far end of a link to another node, according to the switch's own
     /// discovery.
-    pub fn peer(&self, port: PortNo) -> Option<(NodeId, PortNo)> {
+    pub(crate) fn peer(&self, port: PortNo) -> Option<(NodeId, PortNo)> {
         let found = self.node.neighbours.iter().find(|neighbour| neighbour.port == port)?;
         Some((found.node, found.peer_port))
     }
@@ -73,24 +73,24 @@ impl<'a> Directory<'a> {
     }
 
     /// Returns the fabric.
-    pub fn fabric(&self) -> &'a Fabric {
+    pub(crate) fn fabric(&self) -> &'a Fabric {
         self.fabric
     }
 
     /// Returns the MAC address of each host in the fabric file, in its order. A real gateway has
     /// its own MAC address, which is found by its IP address.
-    pub fn macs(&self) -> &[MacAddr] {
+    pub(crate) fn macs(&self) -> &[MacAddr] {
         &self.macs
     }
 
     /// Returns the hosts that the controller knows, if it has answered. Without a controller,
     /// returns the hosts at the ports of the switches that have answered.
-    pub fn known(&self) -> &[ControllerHost] {
+    pub(crate) fn known(&self) -> &[ControllerHost] {
         &self.known
     }
 
     /// Returns the names of the hosts at a port according to the controller, in one VLAN or in any.
-    pub fn hosts_at(&self, at: (NodeId, PortNo), vlan: Option<VlanId>) -> Vec<String> {
+    pub(crate) fn hosts_at(&self, at: (NodeId, PortNo), vlan: Option<VlanId>) -> Vec<String> {
         let here = self.known().iter();
         let here = here.filter(|host| {
             (host.switch, host.port) == at && vlan.is_none_or(|vlan| host.vlan == vlan)
@@ -99,17 +99,17 @@ impl<'a> Directory<'a> {
     }
 
     /// Returns the switches that have answered.
-    pub fn switches(&self) -> impl Iterator<Item = &Switch<'a>> {
+    pub(crate) fn switches(&self) -> impl Iterator<Item = &Switch<'a>> {
         self.switches.values()
     }
 
     /// Returns a switch, if it has answered.
-    pub fn switch(&self, id: NodeId) -> Option<&Switch<'a>> {
+    pub(crate) fn switch(&self, id: NodeId) -> Option<&Switch<'a>> {
         self.switches.get(&id)
     }
 
     /// Returns the name of a host, or its MAC address if the fabric file does not list it.
-    pub fn host_name(&self, mac: MacAddr) -> String {
+    pub(crate) fn host_name(&self, mac: MacAddr) -> String {
         self.hosts.get(&mac).map_or_else(|| mac.to_string(), ToString::to_string)
     }
 
@@ -121,7 +121,7 @@ impl<'a> Directory<'a> {
     /// Follows hops from a switch. Returns the egress port at each switch, and its ingress port if
     /// that is on a link between switches. Also returns whether the last egress port has no further
     /// switch behind it. An invalid hop ends the path.
-    pub fn follow(&self, from: NodeId, hops: &[PortNo]) -> (Vec<Hop<'a>>, bool) {
+    pub(crate) fn follow(&self, from: NodeId, hops: &[PortNo]) -> (Vec<Hop<'a>>, bool) {
         let (mut way, mut at, mut ingress) = (Vec::new(), from, None);
         for (number, &egress) in hops.iter().enumerate() {
             let Some(&switch) = self.switch(at) else { return (way, false) };

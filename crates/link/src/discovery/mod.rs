@@ -158,7 +158,7 @@ impl Discovery {
 
     /// Returns a number that grows whenever the paths of [`Discovery::neighbours`] may have
     /// changed.
-    pub fn paths_version(&self) -> u64 {
+    pub(crate) fn paths_version(&self) -> u64 {
         self.paths_version
     }
 

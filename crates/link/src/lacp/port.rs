@@ -133,7 +133,7 @@ impl LacpPort {
     }
 
     /// Returns the port's own advertised state.
-    pub fn actor(&self) -> PortInfo {
+    pub(crate) fn actor(&self) -> PortInfo {
         let LacpConfig { system, key, port_priority, port, active, short_timeout } = self.config;
         let state = PortState(0)
             .with(PortState::ACTIVE, active)

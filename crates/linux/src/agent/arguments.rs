@@ -31,7 +31,7 @@ pub struct AgentArguments {
 
 impl AgentArguments {
     /// Returns the arguments that produce these options.
-    pub fn of(options: &AgentOptions) -> AgentArguments {
+    pub(crate) fn of(options: &AgentOptions) -> AgentArguments {
         let rule = |rule: &Application| (rule.priority, rule.selector.value(), rule.protocol);
         AgentArguments {
             name: options.name.clone(),

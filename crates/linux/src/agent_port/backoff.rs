@@ -29,13 +29,13 @@ pub(super) struct Backoff {
 
 impl Backoff {
     /// Creates a limit with this longest delay. 0 disables the limit.
-    pub fn new(longest: Span) -> Backoff {
+    pub(crate) fn new(longest: Span) -> Backoff {
         let (wait, until, window_end) = (Span::ZERO, Time::ZERO, Time::ZERO);
         Backoff { longest, wait, until, window_end, connections: 0 }
     }
 
     /// Records a connection and returns the delay that it causes.
-    pub fn connected(&mut self, now: Time) -> Option<Span> {
+    pub(crate) fn connected(&mut self, now: Time) -> Option<Span> {
         if now >= self.window_end {
             (self.window_end, self.connections) = (now + WINDOW, 0);
         }
@@ -45,7 +45,7 @@ impl Backoff {
     }
 
     /// Records a protocol violation and returns the delay that it causes.
-    pub fn broken(&mut self, now: Time) -> Option<Span> {
+    pub(crate) fn broken(&mut self, now: Time) -> Option<Span> {
         self.calm(now);
         self.longer(now)
     }

@@ -52,7 +52,7 @@ impl Closer {
     }
 
     /// Shuts a connection down at once and queues its socket for closing.
-    pub fn close(&self, stream: UnixStream) {
+    pub(crate) fn close(&self, stream: UnixStream) {
         // This fails if the peer has gone, which is harmless.
         let _ = stream.shutdown(Shutdown::Both);
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +63,7 @@ impl Closer {
     }
 
     /// Returns whether too many sockets are queued for closing.
-    pub fn is_behind(&self) -> bool {
+    pub(crate) fn is_behind(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= WAITING_MAX
     }
 }

@@ -24,12 +24,12 @@ pub(super) struct Looks {
 
 impl Looks {
     /// Returns the interval between samples.
-    pub fn pause(hold_max: Span) -> Span {
+    pub(crate) fn pause(hold_max: Span) -> Span {
         Span::from_nanos(hold_max.as_nanos() / LOOKS)
     }
 
     /// Samples the read counter at `now`. A counter that goes backwards counts as unchanged.
-    pub fn look(&mut self, now: Time, read: u32, hold_max: Span) {
+    pub(crate) fn look(&mut self, now: Time, read: u32, hold_max: Span) {
         if read.wrapping_sub(self.most) as i32 > 0 {
             (self.most, self.moved_at) = (read, now);
         }
@@ -47,13 +47,13 @@ impl Looks {
     }
 
     /// Returns whether the agent has read anything within the longest hold time.
-    pub fn reads(&self, now: Time, hold_max: Span) -> bool {
+    pub(crate) fn reads(&self, now: Time, hold_max: Span) -> bool {
         self.moved_at > Time::ZERO && self.moved_at + hold_max > now
     }
 
     /// Returns the time of the last sample at which packet `number` was unread. Packets are
     /// numbered from 0, modulo 2^32.
-    pub fn unread_at(&self, number: u32) -> Option<Time> {
+    pub(crate) fn unread_at(&self, number: u32) -> Option<Time> {
         let is_unread = |read: u32| read.wrapping_sub(number) as i32 <= 0;
         self.looks.iter().rev().find(|&&(read, _)| is_unread(read)).map(|&(_, at)| at)
     }

@@ -73,7 +73,7 @@ impl AgentPortSetup {
     }
 
     /// Converts settings from the form that the simulator uses.
-    pub fn of(socket: &Path, config: &AgentPortConfig) -> AgentPortSetup {
+    pub(crate) fn of(socket: &Path, config: &AgentPortConfig) -> AgentPortSetup {
         let CacheConfig { buffers, send_buffers, head_bytes, hold_max, .. } = config.cache;
         AgentPortSetup {
             socket: socket.to_owned(),
@@ -93,7 +93,7 @@ impl AgentPortSetup {
     ///
     /// # Errors
     /// A setting is out of range. The error names it and its range.
-    pub fn check(&self) -> Result<(), SetupError> {
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
         self.cache(0).check()?;
         if !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&self.frame_bytes_max) {
             return Err(SetupError::FrameBytes(self.frame_bytes_max));

@@ -119,7 +119,6 @@ enum Switch {
 
 /// Row of switches, with a generator and an end.
 pub struct Chain {
-    forwarding: Forwarding,
     home: Namespace,
     namespaces: Vec<Namespace>,
     switches: Vec<Switch>,
@@ -160,17 +159,7 @@ impl Chain {
             Ok(end)
         })?;
         let sent = 0;
-        Ok(Chain { forwarding, home, namespaces, switches: made, generator, end, frame, sent })
-    }
-
-    /// Returns the forwarding method.
-    pub fn forwarding(&self) -> Forwarding {
-        self.forwarding
-    }
-
-    /// Returns the number of switches.
-    pub fn switches(&self) -> usize {
-        self.switches.len()
+        Ok(Chain { home, namespaces, switches: made, generator, end, frame, sent })
     }
 
     /// Sends `frames` frames and returns the CPU time used. That time includes about 25 ms in the

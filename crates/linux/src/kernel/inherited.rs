@@ -33,10 +33,10 @@ pub(super) struct Inherited {
 impl Inherited {
     /// Time from reaching the controller until all remaining entries are removed. It is longer than
     /// a node takes to identify the peers of its ports, with Hellos up to three seconds apart.
-    pub const MAX: Span = Span::from_secs(10);
+    pub(crate) const MAX: Span = Span::from_secs(10);
 
     /// Reads the contents of `tables`.
-    pub fn of(tables: &impl Tables) -> Result<Inherited, KernelError> {
+    pub(crate) fn of(tables: &impl Tables) -> Result<Inherited, KernelError> {
         let routes = tables.routes()?;
         let routes = routes.into_iter().map(|(port, mac, route)| ((port, mac), route)).collect();
         let mut ports = BTreeMap::new();
@@ -50,17 +50,18 @@ impl Inherited {
     }
 
     /// Returns the number of remaining routes.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.routes.len()
     }
 
     /// Returns whether a route is inherited.
-    pub fn has(&self, key: Key) -> bool {
+    pub(crate) fn has(&self, key: Key) -> bool {
         self.routes.contains_key(&key)
     }
 
     /// Adds the inherited entries to a snapshot.
-    pub fn add_to(&self, snapshot: &mut Snapshot) {
+    pub(crate) fn add_to(&self, snapshot: &mut Snapshot) {
         for (&port, &(_, kind)) in &self.ports {
             if let Some(is) = snapshot.ports.get_mut(port.index()) {
                 is.kind = kind;
@@ -74,17 +75,17 @@ impl Inherited {
     }
 
     /// Removes the inherited route of a flow about which the node has decided.
-    pub fn decided(&mut self, key: Key) {
+    pub(crate) fn decided(&mut self, key: Key) {
         self.routes.remove(&key);
     }
 
     /// Returns whether a port with this device keeps its inherited kind.
-    pub fn keeps(&self, port: PortNo, ifindex: u32) -> bool {
+    pub(crate) fn keeps(&self, port: PortNo, ifindex: u32) -> bool {
         self.ports.get(&port).is_some_and(|(was, _)| *was == ifindex)
     }
 
     /// Records the kind that the node has set for a port. Returns the routes that become invalid.
-    pub fn settled(&mut self, port: PortNo, now_is: (u32, PortKind)) -> Vec<Key> {
+    pub(crate) fn settled(&mut self, port: PortNo, now_is: (u32, PortKind)) -> Vec<Key> {
         match self.ports.remove(&port) {
             Some(was) if was != now_is => {
                 let all = (port, MacAddr([0; 6]))..=(port, MacAddr([0xff; 6]));
@@ -95,7 +96,7 @@ impl Inherited {
     }
 
     /// Records whether the switch has a path to its controller.
-    pub fn reached(&mut self, now: Time, controller: bool) {
+    pub(crate) fn reached(&mut self, now: Time, controller: bool) {
         let waits = !self.routes.is_empty() || !self.ports.is_empty();
         self.until = match (controller, self.until) {
             (true, None) if waits => Some(now + Self::MAX),
@@ -105,12 +106,12 @@ impl Inherited {
     }
 
     /// Returns the time at which the remaining entries are removed.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.until
     }
 
     /// Returns whether the deadline has passed at `now`. If so, clears all entries.
-    pub fn is_over(&mut self, now: Time) -> bool {
+    pub(crate) fn is_over(&mut self, now: Time) -> bool {
         let is_over = self.until.is_some_and(|until| until <= now);
         if is_over {
             *self = Inherited::default();

@@ -343,10 +343,6 @@ impl Tables {
         })
     }
 
-    pub(super) fn len(&self, port: PortNo) -> usize {
-        self.lengths.get(&port.0).copied().unwrap_or(0)
-    }
-
     pub(super) fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError> {
         let of_cpus = self.traffic.get(&self.check(port)?, 0)?;
         let sum = |field: usize| of_cpus.iter().map(|of| of[field]).sum();

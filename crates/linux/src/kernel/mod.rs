@@ -199,11 +199,6 @@ impl Kernel {
         self.tables.routes()
     }
 
-    /// Returns the number of routes of a port.
-    pub fn routes_of(&self, port: PortNo) -> usize {
-        self.tables.len(port)
-    }
-
     /// Returns the traffic of a port since its tables were created.
     ///
     /// # Errors
@@ -217,7 +212,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
+    pub(crate) fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
         if self.settings.hook == Hook::Xdp || ifindex == 0 {
             return Ok(Vec::new());
         }

@@ -56,7 +56,11 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
     ///
     /// # Errors
     /// The tables cannot be read.
-    pub fn new(software: P, tables: T, devices: Devices) -> Result<KernelPlane<P, T>, KernelError> {
+    pub(crate) fn new(
+        software: P,
+        tables: T,
+        devices: Devices,
+    ) -> Result<KernelPlane<P, T>, KernelError> {
         let inherited = Inherited::of(&tables)?;
         let before = Before::read(&tables, software.count())?;
         Ok(KernelPlane {
@@ -72,18 +76,15 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         })
     }
 
-    /// Returns the tables.
-    pub const fn tables(&self) -> &T {
-        &self.tables
-    }
-
     /// Returns the number of routes that remain from the previous process.
-    pub fn inherited_routes(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn inherited_routes(&self) -> usize {
         self.inherited.len()
     }
 
     /// Returns the number of routes that only the software plane has.
-    pub fn software_routes(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn software_routes(&self) -> usize {
         self.waiting.len()
     }
 

@@ -69,7 +69,7 @@ impl KernelPorts {
     ///
     /// # Errors
     /// As [`Kernel::open`] and [`NodeQueues::open`]. Also if another process uses this data plane.
-    pub fn open(folder: &Path, name: &str, settings: KernelSettings) -> Result<KernelPorts> {
+    pub(crate) fn open(folder: &Path, name: &str, settings: KernelSettings) -> Result<KernelPorts> {
         let mut held = lock(folder)?;
         let mut kernel = match Kernel::open(folder, settings) {
             Err(KernelError::OtherPlane { .. }) => {
@@ -100,7 +100,10 @@ impl KernelPorts {
     ///
     /// # Errors
     /// As [`Kernel::open`] and [`KernelPlane::new`].
-    pub fn plane<P: PortView>(&self, software: P) -> Result<KernelPlane<P, Kernel>, KernelError> {
+    pub(crate) fn plane<P: PortView>(
+        &self,
+        software: P,
+    ) -> Result<KernelPlane<P, Kernel>, KernelError> {
         let tables = Kernel::open(&self.folder, *self.kernel.settings())?;
         KernelPlane::new(software, tables, self.devices.clone())
     }
@@ -109,7 +112,10 @@ impl KernelPorts {
     ///
     /// # Errors
     /// iproute2 is not installed, or it fails. The error includes its message.
-    pub fn shape<'a>(&mut self, devices: impl Iterator<Item = (&'a str, Rate)>) -> Result<()> {
+    pub(crate) fn shape<'a>(
+        &mut self,
+        devices: impl Iterator<Item = (&'a str, Rate)>,
+    ) -> Result<()> {
         if self.kernel.settings().hook == Hook::Xdp {
             return Ok(());
         }
@@ -140,7 +146,7 @@ impl KernelPorts {
     ///
     /// # Errors
     /// iproute2 is not installed, or it fails. The error includes its message.
-    pub fn unshape<'a>(devices: impl Iterator<Item = &'a str>) -> Result<()> {
+    pub(crate) fn unshape<'a>(devices: impl Iterator<Item = &'a str>) -> Result<()> {
         let stand = with_queues(&output("tc", &["-j", "qdisc", "show"])?);
         let text = devices.filter(|device| stand.contains(*device));
         let text: String = text.map(|device| format!("qdisc del dev {device} root\n")).collect();
@@ -151,7 +157,7 @@ impl KernelPorts {
     ///
     /// # Errors
     /// The device does not exist, or it does not support the program or the queues.
-    pub fn open_port(
+    pub(crate) fn open_port(
         &mut self,
         port: PortNo,
         device: &str,
@@ -173,7 +179,7 @@ impl KernelPorts {
     }
 
     /// Records that the device of a port is down or gone. It may come back without its queues.
-    pub fn close_port(&mut self, port: PortNo) {
+    pub(crate) fn close_port(&mut self, port: PortNo) {
         self.shaped.remove(&self.devices.get(port));
         self.sniffers.iter_mut().for_each(|sniffers| drop(sniffers.remove(&port)));
     }
@@ -181,7 +187,7 @@ impl KernelPorts {
     /// Detaches the program from the former device of a port, if that device was renamed or moved
     /// to another network namespace. Otherwise, the program would process frames for the device's
     /// new user.
-    pub fn leave_gone(&mut self, port: PortNo, device: &str) {
+    pub(crate) fn leave_gone(&mut self, port: PortNo, device: &str) {
         let had = self.devices.get(port);
         let is_there = nix::net::if_::if_nametoindex(device).is_ok_and(|index| index == had);
         if had != 0 && !is_there {
@@ -193,27 +199,27 @@ impl KernelPorts {
     }
 
     /// Returns the queues to the node, which only tc has.
-    pub fn queues(&self) -> Option<&NodeQueues> {
+    pub(crate) fn queues(&self) -> Option<&NodeQueues> {
         self.queues.as_ref()
     }
 
     /// Returns the queues to the node, to read from them.
-    pub fn queues_mut(&mut self) -> Option<&mut NodeQueues> {
+    pub(crate) fn queues_mut(&mut self) -> Option<&mut NodeQueues> {
         self.queues.as_mut()
     }
 
     /// Starts sniffers on all ports, for a capture.
-    pub fn watch(&mut self) {
+    pub(crate) fn watch(&mut self) {
         self.sniffers.get_or_insert_default();
     }
 
     /// Returns the sniffers of the ports.
-    pub fn sniffers(&mut self) -> impl Iterator<Item = (PortNo, &mut Sniffer)> {
+    pub(crate) fn sniffers(&mut self) -> impl Iterator<Item = (PortNo, &mut Sniffer)> {
         self.sniffers.iter_mut().flatten().map(|(port, sniffer)| (*port, sniffer))
     }
 
     /// Returns the descriptors to poll for captured packets.
-    pub fn sniffer_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(crate) fn sniffer_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sniffers.iter().flat_map(BTreeMap::values).map(Sniffer::fd)
     }
 }

@@ -44,7 +44,7 @@ impl NodeQueues {
     ///
     /// # Errors
     /// There is no `/dev/net/tun` or no CAP_NET_ADMIN, or a name is too long or taken.
-    pub fn open(name: &str, kernel: &mut Kernel) -> Result<NodeQueues, KernelError> {
+    pub(crate) fn open(name: &str, kernel: &mut Kernel) -> Result<NodeQueues, KernelError> {
         let open = |queue: NodeQueue| {
             let device = device_of(name, queue);
             let file = open_device(&device);
@@ -62,13 +62,13 @@ impl NodeQueues {
     }
 
     /// Returns the descriptors to poll for readability.
-    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.devices.iter().map(AsFd::as_fd)
     }
 
     /// Sets devices that are down up again. Without them, the switch receives only frames that the
     /// kernel handles. [`receive`](NodeQueues::receive) reports a missing device.
-    pub fn raise(&self) {
+    pub(crate) fn raise(&self) {
         for device in QUEUES.map(|queue| device_of(&self.name, queue)) {
             if !sys::device_flags(&device).is_ok_and(is_down) {
                 continue;
@@ -85,7 +85,7 @@ impl NodeQueues {
     ///
     /// # Errors
     /// The device is gone.
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         queue: NodeQueue,
         pool: &mut Pool,

@@ -46,9 +46,9 @@ pub const fn is_shaped(rate: Rate) -> bool {
 }
 
 /// `SO_PRIORITY` of control packets that the node sends.
-pub const CONTROL_PRIORITY: i32 = 1 << 16 | CONTROL as i32;
+pub(crate) const CONTROL_PRIORITY: i32 = 1 << 16 | CONTROL as i32;
 /// `SO_PRIORITY` of frames from hosts that the node forwards.
-pub const DATA_PRIORITY: i32 = 1 << 16 | DATA as i32;
+pub(crate) const DATA_PRIORITY: i32 = 1 << 16 | DATA as i32;
 
 /// Queues of one egress device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Shares {
     /// Returns commands for `tc -batch` that create these queues at `device`. If `is_there`, the
     /// device already [has queues](with_queues), whose rates change and whose packets stay. If the
     /// rate is [not shaped](is_shaped), a veth has no queues, and existing ones are removed.
-    pub fn batch(&self, device: &str, is_there: bool, is_veth: bool) -> String {
+    pub(crate) fn batch(&self, device: &str, is_there: bool, is_veth: bool) -> String {
         if is_veth && !is_shaped(self.rate) {
             let remove = format!("qdisc del dev {device} root\n");
             return if is_there { remove } else { String::new() };
@@ -104,7 +104,7 @@ impl Shares {
 }
 
 /// Returns the devices that have such queues, from the output of `tc -j qdisc show`.
-pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
+pub(crate) fn with_queues(shown: &[u8]) -> BTreeSet<String> {
     let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
     let is_ours = |qdisc: &&Value| qdisc["kind"] == "htb" && qdisc["handle"] == "1:";
     let ours = shown.as_array().into_iter().flatten().filter(is_ours);
@@ -112,7 +112,7 @@ pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
 }
 
 /// Returns the ends of veth pairs, from the output of `ip -j link show type veth`.
-pub fn veths(shown: &[u8]) -> BTreeSet<String> {
+pub(crate) fn veths(shown: &[u8]) -> BTreeSet<String> {
     let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
     let all = shown.as_array().into_iter().flatten();
     all.filter_map(|link| link["ifname"].as_str().map(str::to_owned)).collect()

@@ -125,19 +125,19 @@ pub struct Devices(Arc<[AtomicU32]>);
 
 impl Devices {
     /// Creates the list for this many ports, without devices.
-    pub fn new(ports: u16) -> Devices {
+    pub(crate) fn new(ports: u16) -> Devices {
         Devices((0..ports).map(|_| AtomicU32::new(0)).collect())
     }
 
     /// Sets the ifindex of a port's device. 0 means no device.
-    pub fn set(&self, port: PortNo, ifindex: u32) {
+    pub(crate) fn set(&self, port: PortNo, ifindex: u32) {
         if let Some(device) = self.0.get(port.index()) {
             device.store(ifindex, Ordering::Relaxed);
         }
     }
 
     /// Returns the ifindex of a port's device, or 0 if it has none.
-    pub fn get(&self, port: PortNo) -> u32 {
+    pub(crate) fn get(&self, port: PortNo) -> u32 {
         self.0.get(port.index()).map_or(0, |device| device.load(Ordering::Relaxed))
     }
 }

@@ -127,12 +127,12 @@ impl<N: Inspect> Runtime<N> {
     }
 
     /// From now on, stores the node's state changes in this store.
-    pub fn keep_in(&mut self, store: Store) {
+    pub(crate) fn keep_in(&mut self, store: Store) {
         self.store = Some(store);
     }
 
     /// From now on, reports this data plane in the status.
-    pub fn report(&mut self, dataplane: DataplaneChoice) {
+    pub(crate) fn report(&mut self, dataplane: DataplaneChoice) {
         self.dataplane = Some(dataplane);
     }
 

@@ -134,7 +134,7 @@ impl Store {
 
     /// Stores the changes in these actions of the controller. When this returns, a crash of the
     /// process loses none of them, unless the store is failing or has queued bytes.
-    pub fn keep(&mut self, actions: &[Action]) {
+    pub(crate) fn keep(&mut self, actions: &[Action]) {
         let changes = actions.iter().filter_map(|action| match action {
             Action::Store(change) => Some(&**change),
             _ => None,
@@ -166,7 +166,7 @@ impl Store {
 
     /// Waits until all changes are written, for at most `wait`. Retries a failing store once.
     /// Returns the final status, and logs any loss.
-    pub fn close(mut self, wait: Duration) -> StoreStatus {
+    pub(crate) fn close(mut self, wait: Duration) -> StoreStatus {
         let end = Instant::now() + wait;
         self.writer.finish(wait);
         let progress = self.writer.progress();

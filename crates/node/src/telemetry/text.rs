@@ -19,7 +19,7 @@ pub mod mac {
     ///
     /// # Errors
     /// The text is not six bytes in hexadecimal with colons between.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MacAddr, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MacAddr, D::Error> {
         let text = String::deserialize(from)?;
         let mut bytes = [0; 6];
         let mut parts = text.split(':');
@@ -48,7 +48,10 @@ pub mod optional_mac {
     ///
     /// # Errors
     /// An error of the serializer.
-    pub fn serialize<S: Serializer>(mac: &Option<MacAddr>, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        mac: &Option<MacAddr>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         mac.map(Text).serialize(to)
     }
 
@@ -56,7 +59,9 @@ pub mod optional_mac {
     ///
     /// # Errors
     /// The text is not a MAC address.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MacAddr>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<MacAddr>, D::Error> {
         Ok(Option::<Text>::deserialize(from)?.map(|Text(mac)| mac))
     }
 }
@@ -72,7 +77,7 @@ pub mod priorities {
     ///
     /// # Errors
     /// An error of the serializer.
-    pub fn serialize<S: Serializer>(set: &PrioritySet, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(set: &PrioritySet, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(set.iter().map(Priority::value))
     }
 
@@ -80,7 +85,7 @@ pub mod priorities {
     ///
     /// # Errors
     /// A number is not a priority.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PrioritySet, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PrioritySet, D::Error> {
         Ok(Vec::<Priority>::deserialize(from)?.into_iter().collect())
     }
 }

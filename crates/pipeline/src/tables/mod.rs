@@ -124,7 +124,7 @@ impl Tables {
     /// Looks up a frame among the deciding entries: all but those with the target
     /// [`Target::Tables`](crate::Target::Tables). Nothing is learned.
     #[cold]
-    pub fn lookup_deciding(
+    pub(crate) fn lookup_deciding(
         &mut self,
         frame: &[u8],
         parsed: &Parsed,
@@ -185,7 +185,7 @@ impl Tables {
 
     /// Returns all entries that a frame matches, the winning one first. The TCAM is searched entry
     /// by entry, so this is slow.
-    pub fn matches(
+    pub(crate) fn matches(
         &self,
         frame: &[u8],
         parsed: &Parsed,

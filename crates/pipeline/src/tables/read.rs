@@ -99,7 +99,7 @@ impl Tables {
 
     /// Returns the entries outside the tables: the action without a match, and the options of ports
     /// that are not the defaults.
-    pub fn rest(&self) -> Vec<Shown> {
+    pub(crate) fn rest(&self) -> Vec<Shown> {
         let miss = self.miss.iter();
         let miss = miss.map(|entry| shown(Change::Miss(Some(entry.action.clone())), entry));
         let ports = (0..).map(PortNo).zip(&self.ports);
@@ -127,7 +127,7 @@ impl Tables {
     }
 
     /// Returns the name of the entry that a lookup found.
-    pub fn name_of(&self, hit: Hit) -> EntryName {
+    pub(crate) fn name_of(&self, hit: Hit) -> EntryName {
         match hit {
             Hit::Tcam(index) => EntryName::Tcam(index),
             Hit::Mpls(label) => EntryName::Mpls(label),
@@ -146,7 +146,7 @@ impl Tables {
     }
 
     /// Returns the lookup keys of a frame: the bytes in the order of the key's fields.
-    pub fn keys_of(
+    pub(crate) fn keys_of(
         &self,
         frame: &[u8],
         parsed: &Parsed,

@@ -18,7 +18,7 @@ pub struct Layers([[Priority; PRIORITIES]; PRIORITIES]);
 
 impl Layers {
     /// Identity mapping: no priority has layers.
-    pub const NONE: Layers = {
+    pub(crate) const NONE: Layers = {
         let mut table = [[Priority::ZERO; PRIORITIES]; PRIORITIES];
         let mut index = 0;
         while index < PRIORITIES {
@@ -47,13 +47,13 @@ impl Layers {
     /// Returns the priority between switches of a frame that its host sent with `priority` and
     /// whose route is on `layer`.
     #[inline]
-    pub const fn on(&self, priority: Priority, layer: Layer) -> Priority {
+    pub(crate) const fn on(&self, priority: Priority, layer: Layer) -> Priority {
         self.0[priority.index()][layer.index()]
     }
 
     /// Returns the priority at hosts of a priority between switches.
     #[inline]
-    pub const fn at_hosts(&self, priority: Priority) -> Priority {
+    pub(crate) const fn at_hosts(&self, priority: Priority) -> Priority {
         self.on(priority, Layer::ZERO)
     }
 }

@@ -13,7 +13,7 @@ const QUANTUM_BYTES: usize = 64;
 const OVERHEAD_BYTES: usize = 8 + 4 + 12;
 
 /// Returns the time of one frame of `frame_bytes_max` bytes (without FCS), rounded up.
-pub fn quanta_for(frame_bytes_max: usize) -> Quanta {
+pub(crate) fn quanta_for(frame_bytes_max: usize) -> Quanta {
     let quanta = (frame_bytes_max + OVERHEAD_BYTES).div_ceil(QUANTUM_BYTES);
     Quanta(u16::try_from(quanta).unwrap_or(u16::MAX))
 }
@@ -26,7 +26,7 @@ pub struct SelfCongestion {
 
 impl SelfCongestion {
     /// Adds `header_bytes`; returns whether the hosts are to be paused.
-    pub fn add(&mut self, header_bytes: usize, frame_bytes_max: usize) -> bool {
+    pub(crate) fn add(&mut self, header_bytes: usize, frame_bytes_max: usize) -> bool {
         self.header_bytes += header_bytes;
         let due = self.header_bytes >= frame_bytes_max;
         if due {

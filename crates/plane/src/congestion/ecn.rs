@@ -78,7 +78,7 @@ pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
 
 /// Marks `frame` as CE if its source is ECN-capable, and updates the checksum of IPv4 by the
 /// difference (RFC 1624 equation 3), so a wrong checksum stays wrong. IPv6 has none.
-pub fn mark(frame: &mut [u8]) -> Marking {
+pub(crate) fn mark(frame: &mut [u8]) -> Marking {
     match codepoint(frame) {
         None | Some(Codepoint::NotEct) => return Marking::NotCapable,
         Some(Codepoint::Ce) => return Marking::Already,
@@ -315,7 +315,11 @@ impl Ecn {
     ///
     /// # Errors
     /// A value of RED outside its range.
-    pub fn new(profile: Profile, not_capable: NotCapable, seed: u64) -> Result<Ecn, EcnError> {
+    pub(crate) fn new(
+        profile: Profile,
+        not_capable: NotCapable,
+        seed: u64,
+    ) -> Result<Ecn, EcnError> {
         profile.check()?;
         let average = Average { scaled: 0, passed: 0, idle_since: None };
         Ok(Ecn { profile, not_capable, average, random: Random::new(seed) })
@@ -323,7 +327,7 @@ impl Ecn {
 
     /// Decides about `frame`, an Ethernet frame that joins the queue at `now` with `queue` bytes in
     /// it, and marks it if required.
-    pub fn arrives(&mut self, now: Time, queue: Bytes, frame: &mut [u8]) -> Verdict {
+    pub(crate) fn arrives(&mut self, now: Time, queue: Bytes, frame: &mut [u8]) -> Verdict {
         match self.signal(now, queue) {
             Signal::None => Verdict::Pass,
             Signal::Hard => Verdict::Drop,
@@ -336,12 +340,13 @@ impl Ecn {
     }
 
     /// Records that the last frame has left the queue at `now`.
-    pub fn emptied(&mut self, now: Time) {
+    pub(crate) fn emptied(&mut self, now: Time) {
         self.average.idle_since.get_or_insert(now);
     }
 
     /// Returns the average length of RED, rounded down; zero for a threshold, which has none.
-    pub fn average(&self) -> Bytes {
+    #[cfg(test)]
+    pub(crate) fn average(&self) -> Bytes {
         match self.profile {
             Profile::Threshold(_) => Bytes(0),
             Profile::Red(red) => {

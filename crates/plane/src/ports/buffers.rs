@@ -67,12 +67,12 @@ struct Fifo {
 
 impl Egress {
     /// Returns empty buffers, one for each ingress port.
-    pub const fn new() -> Egress {
+    pub(crate) const fn new() -> Egress {
         Egress::ordered(QueueOrder::ByIngress)
     }
 
     /// Returns empty buffers, one for each ingress port or one for all of them.
-    pub const fn ordered(order: QueueOrder) -> Egress {
+    pub(crate) const fn ordered(order: QueueOrder) -> Egress {
         Egress {
             fifos: Vec::new(),
             order,
@@ -99,7 +99,7 @@ impl Egress {
     ///
     /// # Errors
     /// Returns the frame if there is no room for it.
-    pub fn push(&mut self, item: Queued, bytes_max: u64) -> Result<(), Queued> {
+    pub(crate) fn push(&mut self, item: Queued, bytes_max: u64) -> Result<(), Queued> {
         let bytes = u64::from(item.bytes);
         if let Some(ahead) = Ahead::of(item.meta.kind, item.meta.ingress) {
             self.control.push(ahead, item, bytes_max)?;
@@ -187,7 +187,7 @@ impl Egress {
     }
 
     /// Returns the length of the next scheduled frame, in bytes.
-    pub fn head_bytes(&self) -> Option<u32> {
+    pub(crate) fn head_bytes(&self) -> Option<u32> {
         if let Some(item) = self.control.head(!self.ring.is_empty()) {
             return Some(item.bytes);
         }
@@ -196,7 +196,7 @@ impl Egress {
     }
 
     /// Takes the next scheduled frame.
-    pub fn pop(&mut self) -> Option<Queued> {
+    pub(crate) fn pop(&mut self) -> Option<Queued> {
         if let Some(item) = self.control.pop(!self.ring.is_empty()) {
             self.bytes -= u64::from(item.bytes);
             self.frames -= 1;
@@ -243,12 +243,12 @@ impl Egress {
     }
 
     /// Returns the queued bytes.
-    pub const fn bytes(&self) -> u64 {
+    pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Returns the queued bytes by ingress port, where there are any.
-    pub fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
+    pub(crate) fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
         let fifo_of = |item: &Queued| self.fifo_of(item.meta.ingress);
         let bytes_in = move |index: usize| {
             let control = self.control.items().filter(|item| fifo_of(item) == index);
@@ -264,19 +264,19 @@ impl Egress {
     }
 
     /// Returns whether a frame from `ingress` that uses the memory of this priority is queued.
-    pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
+    pub(crate) fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
         let fifo = self.fifo(self.fifo_of(ingress));
         let of = |item: &Queued| (item.meta.ingress, item.group) == (ingress, priority);
         self.control.items().any(of) || fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
     }
 
     /// Returns the number of queued frames.
-    pub const fn frames(&self) -> u64 {
+    pub(crate) const fn frames(&self) -> u64 {
         self.frames
     }
 
     /// Returns the number of frames that were refused and are kept at their input.
-    pub const fn kept(&self) -> u64 {
+    pub(crate) const fn kept(&self) -> u64 {
         self.kept
     }
 }

@@ -174,7 +174,10 @@ impl EgressQueues {
     }
 
     /// Iterates over the bytes queued for the wire of `port`, by class and ingress port.
-    pub fn waiting(&self, port: PortNo) -> impl Iterator<Item = (TrafficClass, PortNo, Bytes)> {
+    pub(crate) fn waiting(
+        &self,
+        port: PortNo,
+    ) -> impl Iterator<Item = (TrafficClass, PortNo, Bytes)> {
         self.classes(port).flat_map(|(class, queue)| {
             queue.by_ingress().map(move |(ingress, bytes)| (class, ingress, bytes))
         })
@@ -182,7 +185,7 @@ impl EgressQueues {
 
     /// Returns the classes in which frames from `ingress` that use the memory of `priority` are
     /// queued for the wire of `port`.
-    pub fn waiting_of(
+    pub(crate) fn waiting_of(
         &self,
         port: PortNo,
         (ingress, priority): (PortNo, Priority),
@@ -192,7 +195,7 @@ impl EgressQueues {
     }
 
     /// Returns the bytes of refused frames that the input `port` keeps.
-    pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
+    pub(crate) fn nacked_bytes(&self, port: PortNo) -> Bytes {
         Bytes(self.ports.get(port.index()).map_or(0, |state| state.nacked_bytes))
     }
 }

@@ -41,7 +41,7 @@ impl HeaderKind {
 
     /// Returns whether the frame is for this link alone.
     #[inline]
-    pub const fn is_link_local(self) -> bool {
+    pub(crate) const fn is_link_local(self) -> bool {
         matches!(self, HeaderKind::LinkLocal | HeaderKind::MacControl)
     }
 
@@ -108,7 +108,7 @@ impl FrameMeta {
 
     /// Returns the descriptor of a frame of the control plane, complete and correct.
     #[inline]
-    pub fn from_control(frame: FrameBuf, now: Time) -> FrameMeta {
+    pub(crate) fn from_control(frame: FrameBuf, now: Time) -> FrameMeta {
         FrameMeta::new(frame, PortNo::CONTROL, now, true)
     }
 }
@@ -125,7 +125,7 @@ impl FrameMeta {
 
     /// Sets the fields of an Axon header at the start of the frame.
     #[inline]
-    pub fn set_header(&mut self, header: &HeaderFields) {
+    pub(crate) fn set_header(&mut self, header: &HeaderFields) {
         self.kind = HeaderKind::Axon(header.packet_type);
         self.priority = header.priority;
         // A header of 16-bit hops is at most 16,386 bytes long.
@@ -144,7 +144,7 @@ impl FrameMeta {
 
     /// Returns whether the frame is complete and its FCS is wrong.
     #[inline]
-    pub fn is_known_bad(&self, now: Time) -> bool {
+    pub(crate) fn is_known_bad(&self, now: Time) -> bool {
         !self.intact && self.complete_at <= now
     }
 

@@ -26,23 +26,23 @@ struct Held {
 }
 
 impl Hold {
-    pub const fn new() -> Hold {
+    pub(crate) const fn new() -> Hold {
         Hold { waiting: VecDeque::new() }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
     /// Returns the release time of the next frame.
     #[inline]
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.waiting.front().map(|held| held.release)
     }
 
     /// Returns whether a frame must wait here: its tail is missing, or an earlier one of the same
     /// ingress is waiting.
-    pub fn concerns(&self, now: Time, meta: &FrameMeta) -> bool {
+    pub(crate) fn concerns(&self, now: Time, meta: &FrameMeta) -> bool {
         meta.complete_at > now || self.of(meta.ingress).next().is_some()
     }
 
@@ -50,7 +50,7 @@ impl Hold {
     ///
     /// # Errors
     /// Returns the frame if more than `bytes_max` bytes of its ingress would be held.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         meta: FrameMeta,
         punt: Option<Punt>,
@@ -68,13 +68,13 @@ impl Hold {
     }
 
     /// Takes a frame that is due.
-    pub fn pop(&mut self, now: Time) -> Option<(FrameMeta, Option<Punt>)> {
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(FrameMeta, Option<Punt>)> {
         self.deadline().filter(|&release| release <= now)?;
         self.waiting.pop_front().map(|held| (held.meta, held.punt))
     }
 
     /// Marks frames as broken that were still arriving by `port` when its carrier was lost.
-    pub fn break_off(&mut self, now: Time, port: PortNo) {
+    pub(crate) fn break_off(&mut self, now: Time, port: PortNo) {
         for held in &mut self.waiting {
             held.meta.break_off(now, port);
         }

@@ -145,7 +145,7 @@ pub struct Usage {
 
 impl Usage {
     /// Returns the total in bytes.
-    pub const fn bytes(&self) -> u64 {
+    pub(crate) const fn bytes(&self) -> u64 {
         self.reserved + self.shared + self.headroom
     }
 }
@@ -175,7 +175,7 @@ pub struct Memory {
 
 impl Memory {
     /// Returns a memory without usage.
-    pub fn new(config: MemoryConfig) -> Memory {
+    pub(crate) fn new(config: MemoryConfig) -> Memory {
         let ports = config.groups.len();
         Memory {
             groups: alloc::vec![[PriorityGroup::default(); PRIORITIES]; ports],
@@ -195,7 +195,7 @@ impl Memory {
     ///
     /// # Errors
     /// The reason for which there is no room; then nothing has changed.
-    pub fn admit(&mut self, owner: Owner, bytes: u64) -> Result<Signal, NoRoom> {
+    pub(crate) fn admit(&mut self, owner: Owner, bytes: u64) -> Result<Signal, NoRoom> {
         let lossless = self.config.lossless.contains(owner.priority);
         let limits = self.limits(owner).ok_or(NoRoom::Group)?;
         let pool_bytes = self.pool_bytes(lossless);
@@ -236,7 +236,7 @@ impl Memory {
     }
 
     /// Releases the room of an admitted frame.
-    pub fn release(&mut self, owner: Owner, bytes: u64) -> Signal {
+    pub(crate) fn release(&mut self, owner: Owner, bytes: u64) -> Signal {
         let lossless = self.config.lossless.contains(owner.priority);
         let Some(limits) = self.limits(owner) else {
             return Signal::None;
@@ -266,14 +266,19 @@ impl Memory {
 
     /// Sets the limits of a priority group; memory in use is unchanged. Has no effect if there is
     /// no such port.
-    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: PriorityGroupLimits) {
+    pub(crate) fn set_group(
+        &mut self,
+        ingress: PortNo,
+        priority: Priority,
+        limits: PriorityGroupLimits,
+    ) {
         if let Some(port) = self.config.groups.get_mut(ingress.index()) {
             port[priority.index()] = limits;
         }
     }
 
     /// Moves an admitted frame to another class, that of `owner`. No limit is checked.
-    pub fn reclass(&mut self, owner: Owner, before: TrafficClass, bytes: u64) {
+    pub(crate) fn reclass(&mut self, owner: Owner, before: TrafficClass, bytes: u64) {
         if let Some(queue) = self.queue_mut(Owner { class: before, ..owner }) {
             *queue -= bytes;
         }
@@ -293,7 +298,7 @@ impl Memory {
     }
 
     /// Returns the current and the peak usage of the lossless (or the lossy) pool.
-    pub fn pool(&self, lossless: bool) -> (Bytes, Bytes) {
+    pub(crate) fn pool(&self, lossless: bool) -> (Bytes, Bytes) {
         let pool = usize::from(lossless);
         (Bytes(self.pools[pool]), Bytes(self.pool_peaks[pool]))
     }

@@ -90,7 +90,12 @@ impl Dcb {
     }
 
     /// Returns the priorities for which a class of a port is paused now; none if it may send.
-    pub fn paused_in_class(&self, now: Time, port: PortNo, class: TrafficClass) -> PrioritySet {
+    pub(crate) fn paused_in_class(
+        &self,
+        now: Time,
+        port: PortNo,
+        class: TrafficClass,
+    ) -> PrioritySet {
         match self.ports.get(port.index()) {
             Some(state) if self.paused_classes(now, state).contains(class) => {
                 state.classes.in_class(class, state.pauses.paused(now))

@@ -45,7 +45,7 @@ impl PauseState {
     }
 
     /// Sets the priorities with flow control: the pauses of others end.
-    pub fn set_enabled(&mut self, enabled: PrioritySet) {
+    pub(crate) fn set_enabled(&mut self, enabled: PrioritySet) {
         for priority in PrioritySet::ALL.difference(enabled).iter() {
             self.until[priority.index()] = Time::ZERO;
         }
@@ -53,7 +53,7 @@ impl PauseState {
     }
 
     /// Holds a priority back until `until`.
-    pub fn hold_back(&mut self, priority: Priority, until: Time) {
+    pub(crate) fn hold_back(&mut self, priority: Priority, until: Time) {
         self.held[priority.index()] = until;
         self.last = self.ends().max().unwrap_or(Time::ZERO);
     }
@@ -116,7 +116,7 @@ impl PauseRequests {
 
     /// Sets the priorities with flow control. Others that are paused get XON; pending requests of
     /// new ones take effect at once.
-    pub fn set_enabled(&mut self, enabled: PrioritySet) {
+    pub(crate) fn set_enabled(&mut self, enabled: PrioritySet) {
         self.disabled = PrioritySet::ALL.difference(enabled);
         Priority::ALL.into_iter().for_each(|priority| self.update(priority));
     }
@@ -136,7 +136,7 @@ impl PauseRequests {
     }
 
     /// Requests a pause of a priority for the time of one request. No XON follows.
-    pub fn pause_once(&mut self, priority: Priority) {
+    pub(crate) fn pause_once(&mut self, priority: Priority) {
         if !self.disabled.contains(priority) {
             self.once.insert(priority);
             self.unsent.insert(priority);
@@ -151,7 +151,7 @@ impl PauseRequests {
 
     /// Returns whether a change has not been sent to the peer yet.
     #[inline]
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         !self.unsent.is_empty()
     }
 
@@ -182,7 +182,7 @@ impl PauseRequests {
     }
 
     /// Defers due frames until the wire, which is busy, is free.
-    pub fn defer(&mut self) {
+    pub(crate) fn defer(&mut self) {
         self.unsent = self.unsent.union(self.paused);
         self.refresh_at = None;
     }

@@ -38,7 +38,7 @@ impl PortPauses {
     }
 
     /// Returns the priorities with PFC.
-    pub fn pfc(&self) -> PrioritySet {
+    pub(crate) fn pfc(&self) -> PrioritySet {
         self.pfc
     }
 
@@ -120,7 +120,7 @@ impl PortPauses {
     }
 
     /// Returns the priorities paused by request of this port.
-    pub fn requested(&self) -> PrioritySet {
+    pub(crate) fn requested(&self) -> PrioritySet {
         self.requests.paused()
     }
 

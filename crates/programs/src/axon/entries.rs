@@ -14,7 +14,7 @@ use axon_wire::header::{HOPS_MAX, PacketType};
 use axon_wire::{HopWidth, PortNo};
 
 /// Key of all transit entries.
-pub const KEY: UdlkId = UdlkId(0);
+pub(crate) const KEY: UdlkId = UdlkId(0);
 /// Number of entries that do not depend on ports.
 const FIXED: u16 = 3;
 /// Number of entries for each port.
@@ -38,7 +38,7 @@ pub(super) const fn index_of_full(ports: u16) -> u16 {
 
 /// Returns the key and the entries that do not depend on port kinds. The entries for `ports` ports
 /// must fit into the TCAM ([`ports_in`]).
-pub fn fixed(width: HopWidth, ports: u16) -> [Change; 1 + FIXED as usize] {
+pub(crate) fn fixed(width: HopWidth, ports: u16) -> [Change; 1 + FIXED as usize] {
     let first = ports * PLACES;
     let control = Pattern::next_hop(width, PortNo::CONTROL);
     let is_full = Pattern::default().with(REVERSE_COUNT, HOPS_MAX as u16);

@@ -26,9 +26,9 @@ impl fmt::Display for Nha {
 impl Cube {
     /// Maximum number of next hops of a server. With eight index values each, they take half of a
     /// TCAM with 2,048 entries.
-    pub const NEIGHBOURS_MAX: u32 = 128;
+    pub(crate) const NEIGHBOURS_MAX: u32 = 128;
     /// Highest level, since a path of k + 2 hops must fit into eight next hops.
-    pub const K_MAX: u32 = 6;
+    pub(crate) const K_MAX: u32 = 6;
 
     /// Returns the BCube with n-port switches and levels 0 to k. Returns `None` if n is below 2 or
     /// the BCube does not fit into tables and header.
@@ -44,17 +44,17 @@ impl Cube {
     }
 
     /// Returns the number of servers: n to the power of k + 1.
-    pub fn servers(self) -> u32 {
+    pub(crate) fn servers(self) -> u32 {
         self.n.pow(self.levels)
     }
 
     /// Returns the number of levels: k + 1.
-    pub fn levels(self) -> u32 {
+    pub(crate) fn levels(self) -> u32 {
         self.levels
     }
 
     /// Returns a digit, 0 to n - 1, of a server's number. `level` is 0 to k.
-    pub fn digit(self, server: u32, level: u32) -> u32 {
+    pub(crate) fn digit(self, server: u32, level: u32) -> u32 {
         server / self.n.pow(level) % self.n
     }
 
@@ -72,12 +72,12 @@ impl Cube {
     }
 
     /// Returns the next hop that sets the digit at `level` to `digit`.
-    pub fn nha(self, level: u32, digit: u32) -> Nha {
+    pub(crate) fn nha(self, level: u32, digit: u32) -> Nha {
         Nha((level * self.n + digit) as u8)
     }
 
     /// Returns the level of a next hop. It is above k if the next hop is invalid.
-    pub fn level_of(self, nha: Nha) -> u32 {
+    pub(crate) fn level_of(self, nha: Nha) -> u32 {
         u32::from(nha.0) / self.n
     }
 
@@ -89,26 +89,26 @@ impl Cube {
     }
 
     /// Returns the next hop that sets the digit at `level` to that of `to`.
-    pub fn toward(self, to: u32, level: u32) -> Nha {
+    pub(crate) fn toward(self, to: u32, level: u32) -> Nha {
         self.nha(level, self.digit(to, level))
     }
 
     /// Returns the (k + 1)(n - 1) next hops of a server, each with the neighbour that it leads to.
-    pub fn neighbours(self, server: u32) -> impl Iterator<Item = (Nha, u32)> {
+    pub(crate) fn neighbours(self, server: u32) -> impl Iterator<Item = (Nha, u32)> {
         let all = (0..self.levels * self.n).map(|nha| Nha(nha as u8));
         all.filter_map(move |nha| Some((nha, self.step(server, nha)?)))
     }
 
     /// Returns the level of a switch, given its node number. Switches follow the servers, level by
     /// level.
-    pub fn level_of_switch(self, node: u32) -> Option<u32> {
+    pub(crate) fn level_of_switch(self, node: u32) -> Option<u32> {
         let switch = node.checked_sub(self.servers())?;
         let level = switch / (self.servers() / self.n);
         (level < self.levels).then_some(level)
     }
 
     /// Returns the level of the digit in which two servers differ, if it is the only one.
-    pub fn level_between(self, a: u32, b: u32) -> Option<u32> {
+    pub(crate) fn level_between(self, a: u32, b: u32) -> Option<u32> {
         let mut differ =
             (0..self.levels).filter(|&level| self.digit(a, level) != self.digit(b, level));
         let level = differ.next()?;

@@ -54,7 +54,7 @@ pub struct Bridge {
 
 impl Bridge {
     /// Creates the program for the switch at `site`.
-    pub fn new(site: &Site) -> Bridge {
+    pub(crate) fn new(site: &Site) -> Bridge {
         let own = site.own();
         Bridge {
             rstp: Rstp::new(RstpConfig {

@@ -23,7 +23,7 @@ pub struct CellLink {
 
 impl Cells {
     /// Maximum number of prefixes on a server. They take twice as many TCAM entries.
-    pub const PREFIXES_MAX: u32 = 960;
+    pub(crate) const PREFIXES_MAX: u32 = 960;
 
     /// Returns the DCell with n-server cells and levels 0 to k. Returns `None` if n is below 2 or
     /// above 256, k is above 3, or the DCell does not fit into tables and addresses.
@@ -43,7 +43,7 @@ impl Cells {
     }
 
     /// Returns the highest level.
-    pub fn k(&self) -> usize {
+    pub(crate) fn k(&self) -> usize {
         self.sizes.len() - 1
     }
 
@@ -58,25 +58,25 @@ impl Cells {
     }
 
     /// Returns the lowest level of a cell that contains both servers.
-    pub fn level(&self, a: u32, b: u32) -> usize {
+    pub(crate) fn level(&self, a: u32, b: u32) -> usize {
         let together = |&level: &usize| a / self.sizes[level] == b / self.sizes[level];
         (0..self.k()).find(together).unwrap_or(self.k())
     }
 
     /// Returns the first server in the cell of a level that contains `server`.
-    pub fn first(&self, server: u32, level: usize) -> u32 {
+    pub(crate) fn first(&self, server: u32, level: usize) -> u32 {
         server - server % self.sizes[level]
     }
 
     /// Returns the position of the server's cell of `level - 1` within its cell of `level`, which
     /// is 1 to k.
-    pub fn place(&self, server: u32, level: usize) -> u32 {
+    pub(crate) fn place(&self, server: u32, level: usize) -> u32 {
         server % self.sizes[level] / self.sizes[level - 1]
     }
 
     /// Returns the link between the server's cell of `level - 1` and another one within its cell of
     /// `level`. The other cell is given by its position.
-    pub fn link(&self, server: u32, level: usize, other: u32) -> CellLink {
+    pub(crate) fn link(&self, server: u32, level: usize, other: u32) -> CellLink {
         let (first, size) = (self.first(server, level), self.sizes[level - 1]);
         let own = self.place(server, level);
         // For cells i < j: server j - 1 of cell i, and server i of cell j.
@@ -97,7 +97,7 @@ impl Cells {
 
     /// Returns the neighbours of a server, each with its level: first those in its cell of level 0,
     /// then its peer at each level.
-    pub fn neighbours(&self, server: u32) -> impl Iterator<Item = (usize, u32)> {
+    pub(crate) fn neighbours(&self, server: u32) -> impl Iterator<Item = (usize, u32)> {
         let first = self.first(server, 0);
         let cell = (first..first + self.sizes[0]).filter(move |&other| other != server);
         let peers = (1..=self.k()).map(move |level| (level, self.peer(server, level)));

@@ -44,11 +44,11 @@ pub struct FatTree {
 }
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
-pub const EXPECTED: &str = "a fat tree with all hosts at its edge switches";
+pub(crate) const EXPECTED: &str = "a fat tree with all hosts at its edge switches";
 
 impl FatTree {
     /// Returns the design for a fat tree, or `None` for any other network.
-    pub fn of(plan: &Plan) -> Option<FatTree> {
+    pub(crate) fn of(plan: &Plan) -> Option<FatTree> {
         let tree = Tree::of(plan)?;
         let classes = |class: &dyn Fn(u32) -> u32| {
             prefixes(plan.hosts.iter().map(|host| (host.ip, class(host.node))))

@@ -19,12 +19,12 @@ pub struct AddressBlock(u8);
 
 impl AddressBlock {
     /// Block of BCube servers.
-    pub const BCUBE: AddressBlock = AddressBlock(240);
+    pub(crate) const BCUBE: AddressBlock = AddressBlock(240);
     /// Block of DCell servers.
     pub const DCELL: AddressBlock = AddressBlock(241);
 
     /// Returns the first byte of all addresses in the block.
-    pub const fn first_byte(self) -> u8 {
+    pub(crate) const fn first_byte(self) -> u8 {
         self.0
     }
 

@@ -52,7 +52,7 @@ const EDGES_MAX: usize = 1023;
 const ADDRESSES_MAX: usize = 8192;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
-pub const EXPECTED: &str = "layers of switches, hosts at the first, the last of which is as far \
+pub(crate) const EXPECTED: &str = "layers of switches, hosts at the first, the last of which is as far \
      from all of the first: a fat tree or leaves and spines; at most 1023 edge switches, hosts and \
      edge switches at most 8191; no host in 100.64.0.0/10";
 
@@ -64,7 +64,7 @@ pub struct Vl2 {
 
 impl Vl2 {
     /// Returns the design for a network of layers, or `None` for any other network.
-    pub fn of(plan: &Plan) -> Option<Vl2> {
+    pub(crate) fn of(plan: &Plan) -> Option<Vl2> {
         let roles = Roles::of(plan)?;
         let is_apart = |host: &PlanHost| host.ip.to_bits() & LOCATORS_MASK != LOCATORS;
         let fits = roles.edges.len() <= EDGES_MAX

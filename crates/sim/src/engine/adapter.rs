@@ -30,7 +30,6 @@ use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
 use crate::link::timing::Passage;
 use axon_node::{Action, Drop, Input, Shortcuts};
-use axon_simhost::lost::LostDatagrams;
 use axon_wire::{FrameBuf, PortNo, Time};
 use ledger::Ledger;
 use profile::Profile;

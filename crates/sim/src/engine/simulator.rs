@@ -74,7 +74,7 @@ impl Engine {
     }
 
     /// Plans a fault. The caller executes it when [`Engine::run`] returns it.
-    pub fn plan(&mut self, at: Time, fault: FaultKind) {
+    pub(crate) fn plan(&mut self, at: Time, fault: FaultKind) {
         self.faults.insert((at.max(self.now()), self.faults_caused), fault);
         self.faults_caused += 1;
     }

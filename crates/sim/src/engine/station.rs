@@ -41,7 +41,7 @@ pub enum StationNode {
 
 impl StationNode {
     /// Returns whether the station has power.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         !matches!(self, StationNode::Off)
     }
 

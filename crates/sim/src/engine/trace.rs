@@ -243,17 +243,17 @@ pub struct Trace {
 
 impl Trace {
     /// Returns a trace that writes its lines to `out`, if given.
-    pub fn new(out: Option<Box<dyn Write>>) -> Trace {
+    pub(crate) fn new(out: Option<Box<dyn Write>>) -> Trace {
         Trace { out, failure: None }
     }
 
     /// Returns whether lines are written.
-    pub fn is_written(&self) -> bool {
+    pub(crate) fn is_written(&self) -> bool {
         self.out.is_some()
     }
 
     /// Returns the error that stopped writing, if any.
-    pub fn failure(&self) -> Option<&std::io::Error> {
+    pub(crate) fn failure(&self) -> Option<&std::io::Error> {
         self.failure.as_ref()
     }
 

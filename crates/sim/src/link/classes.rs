@@ -42,7 +42,7 @@ impl Class {
 
     /// Returns the class of `frame`. `axon` is whether the link joins Axons: there a frame starts
     /// with an Axon header, unless it goes to a link-local address.
-    pub fn of(frame: &[u8], axon: bool) -> Class {
+    pub(crate) fn of(frame: &[u8], axon: bool) -> Class {
         /// Packet type of control messages, in the upper half of a header's first byte.
         const CONTROL: u8 = axon_wire::header::PacketType::Control as u8;
         let Some(destination) = MacAddr::destination_of(frame) else {
@@ -73,12 +73,12 @@ pub struct ClassBytes {
 
 impl ClassBytes {
     /// Returns zero counters, for a link that joins Axons or one of plain Ethernet.
-    pub fn new(axon: bool) -> ClassBytes {
+    pub(crate) fn new(axon: bool) -> ClassBytes {
         ClassBytes { axon, bytes: Default::default() }
     }
 
     /// Counts a frame, given without its FCS.
-    pub fn count(&mut self, frame: &FrameBuf) {
+    pub(crate) fn count(&mut self, frame: &FrameBuf) {
         let bytes = frame.length().max(FRAME_BYTES_MIN) as u64 + FCS_BYTES;
         self.bytes[Class::of(frame.bytes(), self.axon) as usize] += bytes;
     }

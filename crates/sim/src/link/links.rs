@@ -75,7 +75,7 @@ impl Fates {
     /// Returns whether every frame has exactly one fate. `arrivals` is the number of future
     /// arrivals at the far end. Sent frames are counted at one end, arrived ones at the other, and
     /// those in flight are in the event queue.
-    pub fn balance(&self, arrivals: u64) -> bool {
+    pub(crate) fn balance(&self, arrivals: u64) -> bool {
         self.sent + self.duplicated == self.delivered + self.lost.iter().sum::<u64>() + arrivals
     }
 

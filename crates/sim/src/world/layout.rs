@@ -27,7 +27,7 @@ struct BondLinks {
 
 impl Layout {
     /// Returns the numbers in the world of a fabric.
-    pub fn of(fabric: &Fabric) -> Layout {
+    pub(crate) fn of(fabric: &Fabric) -> Layout {
         let (switches, hosts) = (fabric.switches.len(), fabric.hosts.len());
         let links = fabric.links.len();
         let mut second = links + hosts + 1 + fabric.agents.len();
@@ -41,13 +41,8 @@ impl Layout {
         Layout { switches, hosts, links, bonds }
     }
 
-    /// Returns the number of switches: their stations are the first.
-    pub fn switches(&self) -> usize {
-        self.switches
-    }
-
     /// Returns the number of hosts.
-    pub fn hosts(&self) -> usize {
+    pub(crate) fn hosts(&self) -> usize {
         self.hosts
     }
 
@@ -77,7 +72,7 @@ impl Layout {
     }
 
     /// Returns the link of a cable of the fabric.
-    pub fn cable(&self, cable: Cable) -> LinkId {
+    pub(crate) fn cable(&self, cable: Cable) -> LinkId {
         match cable {
             Cable::Link(link) => LinkId(link),
             Cable::Host(host) => self.access_link(host),
@@ -86,7 +81,7 @@ impl Layout {
     }
 
     /// Returns the number of ports of a host's bond; 0 without a bond.
-    pub fn bond_ports(&self, host: usize) -> u16 {
+    pub(crate) fn bond_ports(&self, host: usize) -> u16 {
         self.bonds.get(&host).map_or(0, |bond| bond.ports)
     }
 

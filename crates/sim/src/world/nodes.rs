@@ -86,7 +86,7 @@ impl Nodes {
     }
 
     /// Returns the underlying engine.
-    pub fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
@@ -96,7 +96,7 @@ impl Nodes {
     }
 
     /// Returns the underlying engine mutably, to connect and disconnect links.
-    pub fn engine_mut(&mut self) -> &mut Engine {
+    pub(crate) fn engine_mut(&mut self) -> &mut Engine {
         &mut self.engine
     }
 
@@ -106,7 +106,7 @@ impl Nodes {
     }
 
     /// Returns the numbers of stations and links.
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
@@ -115,7 +115,7 @@ impl Nodes {
     }
 
     /// Returns a switch, if it has power.
-    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<SwitchPlane>> {
+    pub(crate) fn switch(&self, switch: usize) -> Option<&SwitchNode<SwitchPlane>> {
         match self.node(switch)? {
             StationNode::Switch(node) => Some(node),
             _ => None,
@@ -123,7 +123,7 @@ impl Nodes {
     }
 
     /// Returns the controller, if it has power.
-    pub fn controller(&self) -> Option<&ControllerNode<SwitchPlane>> {
+    pub(crate) fn controller(&self) -> Option<&ControllerNode<SwitchPlane>> {
         match self.node(self.layout.controller_station())? {
             StationNode::Controller(node) => Some(node),
             _ => None,
@@ -173,7 +173,7 @@ impl Nodes {
 
     /// Calls `work` with a host and the simulated time, then lets the host act on it. Returns the
     /// result of `work`, or `None` if the host has no power.
-    pub fn with_host<R>(
+    pub(crate) fn with_host<R>(
         &mut self,
         host: usize,
         work: impl FnOnce(&mut Host, Time) -> R,
@@ -216,7 +216,7 @@ impl Nodes {
     }
 
     /// Returns the current IPv4 address of a host.
-    pub fn address(&self, host: usize) -> Option<Ipv4Addr> {
+    pub(crate) fn address(&self, host: usize) -> Option<Ipv4Addr> {
         match self.arp_host(host) {
             Some(host) => Some(host.address()),
             None => self.host(host)?.address(),
@@ -229,18 +229,18 @@ impl Nodes {
     }
 
     /// Starts a ping from a host. Returns `None` if the host has no power.
-    pub fn ping(&mut self, host: usize, plan: PingPlan) -> Option<PingId> {
+    pub(crate) fn ping(&mut self, host: usize, plan: PingPlan) -> Option<PingId> {
         let number = self.with_host(host, |host, now| host.ping(plan, now))?;
         Some(PingId { host, number })
     }
 
     /// Returns the statistics of a ping so far; `None` if its host has restarted since.
-    pub fn ping_stats(&self, id: PingId) -> Option<PingStats> {
+    pub(crate) fn ping_stats(&self, id: PingId) -> Option<PingStats> {
         self.host(id.host)?.ping_stats(id.number)
     }
 
     /// Returns the statistics of a host's application.
-    pub fn flow_stats(&self, host: usize, id: AppId) -> Option<&FlowStats> {
+    pub(crate) fn flow_stats(&self, host: usize, id: AppId) -> Option<&FlowStats> {
         self.host(host)?.flow_stats(id)
     }
 
@@ -266,7 +266,7 @@ impl Nodes {
     ///
     /// # Panics
     /// If the port is in use.
-    pub fn move_host(&mut self, host: usize, to: End) {
+    pub(crate) fn move_host(&mut self, host: usize, to: End) {
         self.attach(host, wire_end(to));
     }
 

@@ -182,7 +182,7 @@ impl Truth<'_> {
 
     /// Returns whether two hosts may reach each other: they are in one VLAN, and `isolation`
     /// permits it.
-    pub fn may_reach(&self, one: usize, other: usize) -> bool {
+    pub(crate) fn may_reach(&self, one: usize, other: usize) -> bool {
         let identity = |host: usize| {
             let station = self.nodes.layout().host_station(host);
             let far = self.nodes.far_end(WireEnd { station, port: PortNo(0) });

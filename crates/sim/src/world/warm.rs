@@ -126,19 +126,9 @@ impl Warm {
         self.world.now()
     }
 
-    /// Returns the hash of the whole trace.
-    pub fn trace_hash(&self) -> u64 {
-        self.world.engine().trace_hash()
-    }
-
     /// Returns the number of frames that came out of a link.
     pub fn packet_hops(&self) -> u64 {
         self.world.engine().packet_hops()
-    }
-
-    /// Returns the warnings for the report.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 
     /// Returns the reason why the observer ended the run, if it did.

@@ -25,7 +25,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// Adds one span.
-    pub fn add(&mut self, span: Span) {
+    pub(crate) fn add(&mut self, span: Span) {
         let ticks = span.ticks();
         let step = step_of(ticks);
         if !(self.first..self.first + self.counts.len()).contains(&step) {
@@ -176,13 +176,6 @@ impl Received {
         self.reordered += other.reordered;
         self.wrong_bytes += other.wrong_bytes;
         self.latency.merge(&other.latency);
-    }
-
-    /// Returns the payload rate from the first arrival to the last. The first arrival's bytes are
-    /// included. `None` with fewer than two arrivals.
-    pub fn goodput(&self) -> Option<Rate> {
-        let span = self.last?.since(self.first?);
-        rate(self.bytes, span)
     }
 }
 

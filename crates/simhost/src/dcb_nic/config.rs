@@ -62,7 +62,7 @@ pub enum HostFlowControl {
 
 impl HostFlowControl {
     /// Returns the priorities that can be paused.
-    pub const fn priorities(self) -> PrioritySet {
+    pub(crate) const fn priorities(self) -> PrioritySet {
         match self {
             HostFlowControl::None => PrioritySet::EMPTY,
             HostFlowControl::Pause => PrioritySet::ALL,
@@ -88,7 +88,7 @@ impl RingLimits {
     /// Returns limits with the given `xoff`, and headroom for what a peer at `delay` (one way,
     /// including all stages of the frame) still sends after the XOFF. XON is sent when two of its
     /// frames of `frame_bytes_max` (without FCS) have been read.
-    pub fn of(rate: Rate, delay: Span, frame_bytes_max: u64, xoff: Bytes) -> RingLimits {
+    pub(crate) fn of(rate: Rate, delay: Span, frame_bytes_max: u64, xoff: Bytes) -> RingLimits {
         let frame = Bytes(frame_bytes_max + FCS_BYTES);
         let after = Headroom {
             rate,

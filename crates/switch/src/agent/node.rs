@@ -51,27 +51,28 @@ impl AgentNode {
     }
 
     /// Returns the configuration.
-    pub fn config(&self) -> &AgentConfig {
+    #[cfg(test)]
+    pub(crate) fn config(&self) -> &AgentConfig {
         &self.config
     }
 
     /// Returns its ports: queues, memory, counters.
-    pub fn ports(&self) -> &Ports {
+    pub(crate) fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Returns the reaction point of a priority, if it has one.
-    pub fn limiter(&self, priority: Priority) -> Option<&RateLimiter> {
+    pub(crate) fn limiter(&self, priority: Priority) -> Option<&RateLimiter> {
         self.limiters.of(priority)
     }
 
     /// Returns the number of congestion notifications for a priority that were acted on.
-    pub fn cnms(&self, priority: Priority) -> u64 {
+    pub(crate) fn cnms(&self, priority: Priority) -> u64 {
         self.limiters.cnms(priority)
     }
 
     /// Returns the state of LLDP and DCBX at the port to the fabric; `None` if LLDP is off.
-    pub fn neighbour(&self) -> Option<&DcbPort> {
+    pub(crate) fn neighbour(&self) -> Option<&DcbPort> {
         self.neighbour.as_ref().map(Neighbour::port)
     }
 

@@ -19,7 +19,7 @@ use axon_wire::vlan::{self, VlanTag};
 use core::fmt;
 
 /// Transports with ports, by IP protocol number: TCP and SCTP, then UDP and DCCP.
-pub const TRANSPORTS: [u8; 4] = [6, 132, 17, 33];
+pub(crate) const TRANSPORTS: [u8; 4] = [6, 132, 17, 33];
 
 /// Kinds of rules in text form, with their selectors.
 const KINDS: [(&str, Selector); 5] = [
@@ -132,7 +132,7 @@ impl Rules {
     }
 
     /// Returns the priority of a host's frame.
-    pub fn priority_of(&self, frame: &[u8]) -> Priority {
+    pub(crate) fn priority_of(&self, frame: &[u8]) -> Priority {
         if let Some(tag) = VlanTag::of_frame(frame) {
             return tag.pcp;
         }

@@ -23,7 +23,7 @@ pub(super) struct Cables {
 }
 
 impl Cables {
-    pub fn new(home: NodeId, switches: &[StaticSwitch]) -> Cables {
+    pub(crate) fn new(home: NodeId, switches: &[StaticSwitch]) -> Cables {
         let ends = |switch: &StaticSwitch| {
             let node = switch.node;
             let far = |state: &PortState| Some(((node, state.port), switch_at(&state.peer)?));
@@ -34,7 +34,7 @@ impl Cables {
     }
 
     /// Returns the ports of a switch that match the file, host ports included.
-    pub fn filter(&self, node: NodeId, ports: Vec<PortState>) -> Vec<PortState> {
+    pub(crate) fn filter(&self, node: NodeId, ports: Vec<PortState>) -> Vec<PortState> {
         ports.into_iter().filter(|state| self.fits(node, state)).collect()
     }
 
@@ -50,7 +50,7 @@ impl Cables {
     }
 
     /// Returns the ports of this switch that match the file, and notes new mismatches.
-    pub fn judge(&mut self, ports: Vec<PortState>, out: &mut Vec<Effect>) -> Vec<PortState> {
+    pub(crate) fn judge(&mut self, ports: Vec<PortState>, out: &mut Vec<Effect>) -> Vec<PortState> {
         let mut wrong = BTreeMap::new();
         for state in &ports {
             let Some(found) = switch_at(&state.peer).filter(|_| !self.fits(self.home, state))
@@ -69,17 +69,17 @@ impl Cables {
         self.filter(self.home, ports)
     }
 
-    pub fn miscabled(&self) -> impl Iterator<Item = Miscabled> {
+    pub(crate) fn miscabled(&self) -> impl Iterator<Item = Miscabled> {
         self.miscabled.values().copied()
     }
 
     /// Returns whether `view` has all links that the file has at this switch.
-    pub fn all_there(&self, view: &[PortState]) -> bool {
+    pub(crate) fn all_there(&self, view: &[PortState]) -> bool {
         self.missing(view).is_empty()
     }
 
     /// Returns this switch's ports with a link in the file that `view` lacks.
-    pub fn missing(&self, view: &[PortState]) -> Vec<PortNo> {
+    pub(crate) fn missing(&self, view: &[PortState]) -> Vec<PortNo> {
         let own = (self.home, PortNo(0))..=(self.home, PortNo(u16::MAX));
         let own = self.links.range(own).map(|(&(_, port), _)| port);
         own.filter(|port| !view.iter().any(|state| state.port == *port)).collect()

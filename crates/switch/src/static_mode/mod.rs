@@ -68,7 +68,7 @@ pub struct StaticControl {
 impl StaticControl {
     /// Creates the control plane of a switch that has just started. Its routes have at most
     /// `hops_max` hops.
-    pub fn new(config: &StaticConfig, hops_max: usize) -> StaticControl {
+    pub(crate) fn new(config: &StaticConfig, hops_max: usize) -> StaticControl {
         let StaticConfig { controller, topology } = config;
         let home = controller.node.incarnation;
         let others = topology.switches.iter().map(|switch| switch.node);
@@ -93,13 +93,13 @@ impl StaticControl {
     }
 
     /// Returns the number of reports that other switches have not acknowledged.
-    pub fn unacknowledged(&self) -> usize {
+    pub(crate) fn unacknowledged(&self) -> usize {
         self.peers.values().map(Peer::unacknowledged).sum()
     }
 
     /// Compares the ports found by discovery with the file. Call it after every input that may have
     /// changed discovery.
-    pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
+    pub(crate) fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
         let greet_at =
             *self.greet_at.get_or_insert(now + self.timers.hello * HELLOS_BEFORE_GREETING);
         let is_new = self.seen.replace(discovery.version()) != Some(discovery.version());
@@ -129,12 +129,12 @@ impl StaticControl {
 
     /// Passes to the controller that this switch's edge has carried out its commands up to
     /// `number`.
-    pub fn acknowledged(&mut self, now: Time, number: u64) {
+    pub(crate) fn acknowledged(&mut self, now: Time, number: u64) {
         self.controller.acknowledged(now, number);
     }
 
     /// Handles a request of this switch's edge, in place of a fabric controller.
-    pub fn request(&mut self, now: Time, message: Message, out: &mut Vec<Effect>) {
+    pub(crate) fn request(&mut self, now: Time, message: Message, out: &mut Vec<Effect>) {
         match message {
             Message::ArpRequest(request) => {
                 let home = self.home;
@@ -149,7 +149,7 @@ impl StaticControl {
     }
 
     /// Handles a report of this switch's edge, and passes it to other switches if they need it.
-    pub fn report(&mut self, now: Time, item: Item, out: &mut Vec<Effect>) {
+    pub(crate) fn report(&mut self, now: Time, item: Item, out: &mut Vec<Effect>) {
         if is_shared(&item) {
             self.peers.values_mut().for_each(|peer| peer.push(&item));
         }
@@ -159,7 +159,7 @@ impl StaticControl {
 
     /// Handles a command of the local controller. Returns the item if it is for this switch's edge.
     /// Another switch is sent host queries only.
-    pub fn command(&mut self, to: NodeId, item: Item) -> Option<Item> {
+    pub(crate) fn command(&mut self, to: NodeId, item: Item) -> Option<Item> {
         if to == self.home.node {
             return Some(item);
         }
@@ -189,7 +189,7 @@ impl StaticControl {
     /// # Errors
     /// The reason for the refusal: the sender is not in the file or has not sent a greeting, or may
     /// not send this message.
-    pub fn message(
+    pub(crate) fn message(
         &mut self,
         now: Time,
         reverse: Hops,
@@ -288,7 +288,7 @@ impl StaticControl {
     }
 
     /// Handles expired timers. Early or repeated calls are harmless.
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
+    pub(crate) fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         if self.controller.deadline().is_some_and(|at| at <= now) {
             self.ask(out, |all, out| all.timeout(now, out));
         }
@@ -299,7 +299,7 @@ impl StaticControl {
     }
 
     /// Sends greetings and reports that are due. A switch without a path gets them later.
-    pub fn flush(&mut self, now: Time, out: &mut Vec<Effect>) {
+    pub(crate) fn flush(&mut self, now: Time, out: &mut Vec<Effect>) {
         for (&node, peer) in &mut self.peers {
             if self.version == 0 || !peer.wants(now) {
                 continue;
@@ -322,7 +322,7 @@ impl StaticControl {
     }
 
     /// Returns whether [`StaticControl::flush`] has something to do.
-    pub fn wants(&self, now: Time) -> bool {
+    pub(crate) fn wants(&self, now: Time) -> bool {
         match self.version {
             0 => self.greet_at.is_some_and(|at| at <= now),
             _ => self.peers.values().any(|peer| peer.wants(now)),
@@ -331,7 +331,7 @@ impl StaticControl {
 
     /// Returns when to call [`StaticControl::timeout`], [`StaticControl::update`] and
     /// [`StaticControl::flush`] next.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         let greets = self.greet_at.filter(|_| self.version == 0);
         let peers = self.peers.values().filter_map(Peer::deadline);
         let peers = peers.min().filter(|_| self.version > 0);
@@ -343,7 +343,7 @@ impl StaticControl {
     ///
     /// # Errors
     /// The errors of [`Controller::change_policy`]; nothing has changed.
-    pub fn change_policy(
+    pub(crate) fn change_policy(
         &mut self,
         now: Time,
         change: PolicyChange,

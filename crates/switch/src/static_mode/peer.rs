@@ -30,22 +30,22 @@ pub(super) struct Peer {
 
 impl Peer {
     /// Returns whether the switch is in this incarnation.
-    pub fn is(&self, incarnation: Incarnation) -> bool {
+    pub(crate) fn is(&self, incarnation: Incarnation) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.peer() == incarnation)
     }
 
     /// Returns whether the switch's incarnation is known.
-    pub fn is_met(&self) -> bool {
+    pub(crate) fn is_met(&self) -> bool {
         self.stream.is_some()
     }
 
     /// Returns the number of the last greeting.
-    pub fn nonce(&self) -> u64 {
+    pub(crate) fn nonce(&self) -> u64 {
         self.nonce
     }
 
     /// Starts a stream to a new incarnation, with all `reports`.
-    pub fn met(&mut self, now: Time, it: Incarnation, retry: Span, reports: Vec<Item>) {
+    pub(crate) fn met(&mut self, now: Time, it: Incarnation, retry: Span, reports: Vec<Item>) {
         let mut stream = Stream::new(it, retry);
         reports.into_iter().for_each(|item| stream.push(VlanId::NONE, item));
         self.stream = Some(stream);
@@ -53,13 +53,13 @@ impl Peer {
     }
 
     /// Schedules a greeting, because the port state has changed or is due for a refresh.
-    pub fn has_news(&mut self, now: Time) {
+    pub(crate) fn has_news(&mut self, now: Time) {
         (self.greet_at, self.tries) = (Some(now), 0);
         self.nonce += 1;
     }
 
     /// Handles the acknowledgement of a greeting; `version` is that of the current port state.
-    pub fn acknowledged(&mut self, ack: ControllerHelloAck, version: u64) {
+    pub(crate) fn acknowledged(&mut self, ack: ControllerHelloAck, version: u64) {
         if (ack.nonce, ack.version) == (self.nonce, version) {
             self.greet_at = None;
         }
@@ -68,7 +68,7 @@ impl Peer {
     /// Queues a report. A switch whose incarnation is unknown gets all reports later. To bound the
     /// queue, a switch that acknowledges nothing gets no more hosts and members. Withdrawals are
     /// always queued; there are at most as many as the reports sent.
-    pub fn push(&mut self, item: &Item) {
+    pub(crate) fn push(&mut self, item: &Item) {
         let Some(stream) = &mut self.stream else { return };
         let withdraws = match item {
             Item::HostGone { .. } => true,
@@ -81,28 +81,28 @@ impl Peer {
     }
 
     /// Handles a segment; returns the items that are next in order.
-    pub fn receive(&mut self, now: Time, segment: Segment) -> Vec<Item> {
+    pub(crate) fn receive(&mut self, now: Time, segment: Segment) -> Vec<Item> {
         self.stream.as_mut().map_or_else(Vec::new, |stream| stream.receive(now, segment))
     }
 
-    pub fn unacknowledged(&self) -> usize {
+    pub(crate) fn unacknowledged(&self) -> usize {
         self.stream.as_ref().map_or(0, Stream::unacknowledged)
     }
 
     /// Returns whether [`Peer::poll`] has something to send.
-    pub fn wants(&self, now: Time) -> bool {
+    pub(crate) fn wants(&self, now: Time) -> bool {
         self.greet_at.is_some_and(|at| at <= now)
             || self.stream.as_ref().is_some_and(|stream| stream.wants(now))
     }
 
     /// Returns whether an odd number of greetings is unanswered.
-    pub fn is_odd(&self) -> bool {
+    pub(crate) fn is_odd(&self) -> bool {
         self.greet_at.is_some() && self.tries % 2 == 1
     }
 
     /// Returns the messages to send now with their receivers, first a greeting with the current
     /// nonce.
-    pub fn poll(
+    pub(crate) fn poll(
         &mut self,
         now: Time,
         (node, retry): (NodeId, Span),
@@ -128,7 +128,7 @@ impl Peer {
     }
 
     /// Returns when [`Peer::poll`] next has something to send.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         let stream = self.stream.as_ref().and_then(Stream::deadline);
         [self.greet_at, stream].into_iter().flatten().min()
     }

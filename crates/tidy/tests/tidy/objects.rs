@@ -13,9 +13,7 @@ const FIELDS_MAX: usize = 16;
 
 /// Types above a limit, still to be cut into parts: the crate, the type and its size. Whoever cuts
 /// one lowers its size here, so that it does not grow again.
-const UNCUT: &[(&str, &str, Size)] = &[
-    ("experiments/check", "World", Size::of(59, 11, 11)),
-];
+const UNCUT: &[(&str, &str, Size)] = &[("experiments/check", "World", Size::of(59, 11, 11))];
 
 /// Names of folders and files that hold tests and their devices.
 const TESTS: [&str; 4] = ["test", "tests", "testing", "test_device"];

@@ -118,9 +118,9 @@ pub mod length {
     /// The part of an envelope before the sealed message.
     pub const ENVELOPE: usize = 27;
     /// The tag of XChaCha20-Poly1305, in bytes.
-    pub const SEAL: usize = 16;
+    pub(crate) const SEAL: usize = 16;
     /// The part of the envelope that is the nonce: node, incarnation and sequence.
-    pub const NONCE: usize = 24;
+    pub(crate) const NONCE: usize = 24;
     /// The head of a probe.
     pub const PROBE_HEAD: usize = 16;
     /// A record of a probe.
@@ -132,7 +132,7 @@ pub mod length {
     pub const CONGESTION: usize = 28;
     /// A congestion message with padding. With the shortest Axon header, it is as long as the
     /// shortest Ethernet frame.
-    pub const CONGESTION_PADDED: usize = FRAME_MIN - HEADER_FIXED;
+    pub(crate) const CONGESTION_PADDED: usize = FRAME_MIN - HEADER_FIXED;
     /// The part of a congestion notification message's PDU before the MSDU.
     pub const CNM: usize = 24;
     /// Maximum MSDU that a congestion notification message copies from the sampled frame.

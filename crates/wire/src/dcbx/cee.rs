@@ -19,7 +19,7 @@ use crate::priority::{PRIORITIES, PrioritySet};
 use alloc::vec::Vec;
 
 /// Type of the control part, which is mandatory in every TLV.
-pub const PART_CONTROL: u8 = 1;
+pub(crate) const PART_CONTROL: u8 = 1;
 /// Type of the part with priority groups.
 pub const PART_GROUPS: u8 = 2;
 /// Type of the part with the PFC configuration.
@@ -233,7 +233,8 @@ impl Feature {
     }
 
     /// Returns the type of the part.
-    pub fn kind(&self) -> u8 {
+    #[cfg(test)]
+    pub(crate) fn kind(&self) -> u8 {
         match self {
             Feature::Groups(..) => PART_GROUPS,
             Feature::Pfc(..) => PART_PFC,

@@ -16,6 +16,6 @@ pub const OUI_IEEE: [u8; 3] = [0x00, 0x80, 0xc2];
 /// OUI of the pre-standard TLVs, CIN and CEE.
 pub const OUI_BEFORE: [u8; 3] = [0x00, 0x1b, 0x21];
 /// Subtype of DCBX 1.00, "CIN".
-pub const SUBTYPE_CIN: u8 = 1;
+pub(crate) const SUBTYPE_CIN: u8 = 1;
 /// Subtype of DCBX 1.01, "CEE".
 pub const SUBTYPE_CEE: u8 = 2;

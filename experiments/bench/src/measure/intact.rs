@@ -15,7 +15,7 @@ const PACKETS_PER_SECOND: u64 = 100;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs the test over TCP with IPv6, and the test with UDP super-packets.
-pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
+pub(crate) fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(vec![
         (Quantity::IntactTcpIpv6, tcp_ipv6(world, BYTES_PER_SECOND * u64::from(seconds))?),
         (Quantity::IntactUdpGso, udp_gso(world, PACKETS_PER_SECOND * u64::from(seconds))?),

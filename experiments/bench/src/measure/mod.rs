@@ -18,7 +18,7 @@ use anyhow::Result;
 ///
 /// # Errors
 /// A program on a host fails, or the user stops the run.
-pub fn through(world: &World<'_>, part: Part, seconds: u32) -> Result<Figures> {
+pub(crate) fn through(world: &World<'_>, part: Part, seconds: u32) -> Result<Figures> {
     match part {
         Part::Tcp => tcp::both(world, seconds),
         Part::Ping => ping::both(world, seconds),

@@ -42,7 +42,7 @@ struct Found {
 }
 
 /// Measures the peak, the overload, and the CPU time per frame.
-pub fn all(world: &World<'_>, seconds: u32) -> Result<Figures> {
+pub(crate) fn all(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let receiver = world.start_own(1, "packets-receive", "packets-receive")?;
     world.wait_listening(1, 'u', PORT)?;
     let found = search(|rate| step(world, &receiver, rate, STEP_MS * seconds))?;

@@ -18,7 +18,7 @@ const SLACK_SECONDS: u32 = 5;
 const ANSWERED_MIN: f64 = 0.9;
 
 /// Measures paced and back-to-back pings.
-pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
+pub(crate) fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     let paced = format!("-i 0.{INTERVAL_MS:03}");
     for (options, per_second, quantities) in [

@@ -14,7 +14,7 @@ const WARM_UP: f64 = 0.2;
 const SLACK: Duration = Duration::from_secs(20);
 
 /// Measures one stream, and then four.
-pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
+pub(crate) fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     for (quantity, streams) in [(Quantity::TcpOneStream, 1), (Quantity::TcpFourStreams, 4)] {
         let run = Streams::start(world, [0, 1], 0, streams, seconds)?;
@@ -56,7 +56,7 @@ impl Streams {
 
     /// Waits for the streams to end. Returns the goodput of all streams in Mb/s, excluding
     /// `warm_up` and `cool_down` seconds.
-    pub fn finish(self, world: &World<'_>, warm_up: f64, cool_down: f64) -> Result<f64> {
+    pub(crate) fn finish(self, world: &World<'_>, warm_up: f64, cool_down: f64) -> Result<f64> {
         let limit = Duration::from_secs(u64::from(self.seconds)) + SLACK;
         let (status, output) = self.client.finish(limit, world.stop())?;
         if !status.success() {

@@ -111,13 +111,13 @@ impl Chain {
     }
 
     /// Returns the processes that carry frames, if there are any.
-    pub fn processes(&self) -> Vec<u32> {
+    pub(crate) fn processes(&self) -> Vec<u32> {
         self.switches_of_ovs.iter().map(OpenVswitch::process).collect()
     }
 }
 
 /// Returns the device of a host, given its number from 0.
-pub fn host_device(host: usize) -> String {
+pub(crate) fn host_device(host: usize) -> String {
     format!("h{}-p0", host + 1)
 }
 
@@ -127,7 +127,7 @@ pub fn host_mac(host: usize) -> MacAddr {
 }
 
 /// Returns the IPv4 address of a host, given its number from 0.
-pub fn host_address(host: usize) -> Ipv4Addr {
+pub(crate) fn host_address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 

@@ -24,7 +24,7 @@ pub struct FabricLab {
 
 /// Returns the reason if an error from [`FabricLab::up`] means that this machine or this version
 /// lacks the data plane. The file is ours, so nothing else in it can be refused.
-pub fn lacking(error: &anyhow::Error) -> Option<String> {
+pub(crate) fn lacking(error: &anyhow::Error) -> Option<String> {
     error.downcast_ref::<LoadError>().map(|refusal| refusal.problem.what.clone())
 }
 
@@ -57,7 +57,7 @@ impl FabricLab {
     }
 
     /// Returns the lab of this fabric.
-    pub fn lab(&self) -> &Lab {
+    pub(crate) fn lab(&self) -> &Lab {
         &self.lab
     }
 
@@ -67,7 +67,7 @@ impl FabricLab {
     }
 
     /// Returns the process ID of the supervisor, which is the parent of the daemons.
-    pub fn supervisor(&self) -> Option<u32> {
+    pub(crate) fn supervisor(&self) -> Option<u32> {
         let supervisor = self.lab.state().supervisor()?;
         u32::try_from(supervisor.pid).ok()
     }

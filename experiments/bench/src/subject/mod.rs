@@ -64,12 +64,12 @@ impl<'a> World<'a> {
     }
 
     /// Returns the user's stop request.
-    pub fn stop(&self) -> &'a Stop {
+    pub(crate) fn stop(&self) -> &'a Stop {
         self.stop
     }
 
     /// Returns the MAC address of a host, given its number from 0.
-    pub fn mac(&self, host: usize) -> MacAddr {
+    pub(crate) fn mac(&self, host: usize) -> MacAddr {
         match &self.line {
             Line::Chain(_) => chain::host_mac(host),
             Line::Lab(lab) => lab.host(host).0,
@@ -77,7 +77,7 @@ impl<'a> World<'a> {
     }
 
     /// Returns the IPv4 address of a host.
-    pub fn address(&self, host: usize) -> Ipv4Addr {
+    pub(crate) fn address(&self, host: usize) -> Ipv4Addr {
         match &self.line {
             Line::Chain(_) => chain::host_address(host),
             Line::Lab(lab) => lab.host(host).1,
@@ -85,12 +85,12 @@ impl<'a> World<'a> {
     }
 
     /// Returns the IPv6 address that a host has after [`World::add_ipv6`].
-    pub fn ipv6(&self, host: usize) -> Ipv6Addr {
+    pub(crate) fn ipv6(&self, host: usize) -> Ipv6Addr {
         Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host as u16 + 1)
     }
 
     /// Returns the device of a host.
-    pub fn device(&self, host: usize) -> String {
+    pub(crate) fn device(&self, host: usize) -> String {
         chain::host_device(host)
     }
 
@@ -114,7 +114,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn start_own(&self, host: usize, words: &str, name: &str) -> Result<Process> {
+    pub(crate) fn start_own(&self, host: usize, words: &str, name: &str) -> Result<Process> {
         self.start(host, &inside::own(words)?, name)
     }
 
@@ -131,7 +131,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// No process listens on the port in time.
-    pub fn wait_listening(&self, host: usize, kind: char, port: u16) -> Result<()> {
+    pub(crate) fn wait_listening(&self, host: usize, kind: char, port: u16) -> Result<()> {
         let end = format!(":{port}");
         for _ in 0..ANSWER.as_millis() / LOOK.as_millis() / 10 {
             let sockets = self.run(host, &format!("ss -H -l -n -{kind}"), "ss")?;
@@ -162,7 +162,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// A host refuses an address or a neighbour.
-    pub fn add_ipv6(&self, hosts: [usize; 2]) -> Result<()> {
+    pub(crate) fn add_ipv6(&self, hosts: [usize; 2]) -> Result<()> {
         for (host, other) in [(hosts[0], hosts[1]), (hosts[1], hosts[0])] {
             let device = self.device(host);
             let script = format!(
@@ -181,7 +181,7 @@ impl<'a> World<'a> {
     }
 
     /// Returns the processes that carry frames, with their descendants.
-    pub fn switch_processes(&self) -> Vec<u32> {
+    pub(crate) fn switch_processes(&self) -> Vec<u32> {
         match &self.line {
             Line::Chain(chain) => chain.processes(),
             Line::Lab(lab) => cpu::descendants(lab.supervisor()),

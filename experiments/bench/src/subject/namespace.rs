@@ -20,7 +20,7 @@ impl Namespace {
     ///
     /// # Errors
     /// The kernel does not allow namespaces to this user.
-    pub fn new() -> Result<Namespace> {
+    pub(crate) fn new() -> Result<Namespace> {
         let home = Home::remember()?;
         unshare(CloneFlags::CLONE_NEWNET)
             .context("cannot make a network namespace: `axon bench` needs root")?;
@@ -47,7 +47,7 @@ impl Namespace {
     ///
     /// # Errors
     /// The error from `inside`, or the namespace cannot be entered.
-    pub fn within<T>(&self, inside: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn within<T>(&self, inside: impl FnOnce() -> Result<T>) -> Result<T> {
         let home = Home::remember()?;
         setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")?;
         let answer = inside();
@@ -61,7 +61,7 @@ impl Namespace {
 ///
 /// # Errors
 /// The setting cannot be written.
-pub fn write_setting(name: &str, value: &str) -> Result<()> {
+pub(crate) fn write_setting(name: &str, value: &str) -> Result<()> {
     let path = Path::new("/proc/sys/net").join(name);
     if !path.exists() {
         return Ok(());

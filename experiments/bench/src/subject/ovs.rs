@@ -68,7 +68,7 @@ impl OpenVswitch {
     }
 
     /// Returns the process that carries the frames.
-    pub fn process(&self) -> u32 {
+    pub(crate) fn process(&self) -> u32 {
         self.daemon.id()
     }
 }

@@ -17,7 +17,7 @@ pub struct Program(#[expect(dead_code, reason = "it is attached until it is drop
 ///
 /// # Errors
 /// There are not exactly two ports, or the kernel refuses the program.
-pub fn both_ways(ports: &[String]) -> Result<[Program; 2]> {
+pub(crate) fn both_ways(ports: &[String]) -> Result<[Program; 2]> {
     let [a, b] = ports else { bail!("a redirect joins two ports, not {}", ports.len()) };
     Ok([redirect(a, b)?, redirect(b, a)?])
 }

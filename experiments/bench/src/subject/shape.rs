@@ -13,7 +13,7 @@ pub struct Shape {
 
 impl Shape {
     /// Returns a line with one host at each end.
-    pub fn line(switches: u32) -> Shape {
+    pub(crate) fn line(switches: u32) -> Shape {
         let switches = switches as usize;
         Shape { switches, hosts: vec![0, switches - 1], rate_mbps: None }
     }

@@ -25,7 +25,7 @@ pub struct Stream {
 
 impl Stream {
     /// Returns the intact fraction of the stream. It is 1, or 0 unless the whole stream is right.
-    pub fn intact(sent: Stream, received: Stream) -> f64 {
+    pub(crate) fn intact(sent: Stream, received: Stream) -> f64 {
         if sent == received { 1.0 } else { 0.0 }
     }
 }

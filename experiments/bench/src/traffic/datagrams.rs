@@ -15,7 +15,7 @@ pub const PORT: u16 = 5603;
 /// Number of payload bytes in a datagram: its number, random bytes, and the XXH3 of both.
 const DATAGRAM_BYTES: usize = 1400;
 /// Number of datagrams in a super-packet. Together, they stay below 64 KiB.
-pub const DATAGRAMS_PER_PACKET: usize = 40;
+pub(crate) const DATAGRAMS_PER_PACKET: usize = 40;
 /// Interval between super-packets. It is slow enough for every subject.
 const INTERVAL: Duration = Duration::from_millis(4);
 /// Size of the receive buffer, in bytes.
@@ -107,7 +107,7 @@ fn receive_from(socket: &UdpSocket, count: u64, patience: Duration) -> Result<Re
 ///
 /// # Errors
 /// The output is malformed.
-pub fn intact(output: &str, packets: u64) -> Result<f64> {
+pub(crate) fn intact(output: &str, packets: u64) -> Result<f64> {
     let received: Received =
         serde_json::from_str(output.trim()).context("not a receiver's report")?;
     ensure!(packets > 0, "nothing was sent");

@@ -14,7 +14,7 @@ const PART: &str = "inside";
 ///
 /// # Errors
 /// The path of this program's own file cannot be determined.
-pub fn command(argv: &[String]) -> Result<Command> {
+pub(crate) fn command(argv: &[String]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args([PART, "--"]).args(argv);
     Ok(command)
@@ -24,7 +24,7 @@ pub fn command(argv: &[String]) -> Result<Command> {
 ///
 /// # Errors
 /// The path of this program's own file cannot be determined.
-pub fn own(words: &str) -> Result<Vec<String>> {
+pub(crate) fn own(words: &str) -> Result<Vec<String>> {
     let program = std::env::current_exe()?.display().to_string();
     let words = words.split(' ').map(str::to_owned);
     Ok([program].into_iter().chain(words).collect())

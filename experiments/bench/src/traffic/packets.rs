@@ -194,12 +194,12 @@ pub fn parse(output: &str) -> Result<Sent> {
 
 impl Sent {
     /// Returns the offered rate in frames per second.
-    pub fn offered(&self) -> f64 {
+    pub(crate) fn offered(&self) -> f64 {
         self.frames as f64 / self.seconds()
     }
 
     /// Returns the duration of the sending, in seconds.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         (self.end_nanos - self.begin_nanos) as f64 / 1e9
     }
 
@@ -208,7 +208,7 @@ impl Sent {
     ///
     /// # Errors
     /// The receiver has not counted twice in that time.
-    pub fn delivered(&self, lines: &str) -> Result<f64> {
+    pub(crate) fn delivered(&self, lines: &str) -> Result<f64> {
         let count = |line: &str| {
             let (time, count) = line.split_once(' ')?;
             Some((time.parse::<u64>().ok()?, count.parse::<u64>().ok()?))

@@ -73,7 +73,7 @@ impl Packet {
     }
 
     /// Returns whether the packet is on one of these links, so that it may be lost with the link.
-    pub fn is_over(&self, links: &std::collections::BTreeSet<usize>) -> bool {
+    pub(crate) fn is_over(&self, links: &std::collections::BTreeSet<usize>) -> bool {
         match self {
             Packet::Routed { over, .. } => over.iter().any(|link| links.contains(link)),
             Packet::Link { over, .. } => links.contains(over),
@@ -83,7 +83,7 @@ impl Packet {
 
     /// Returns whether the packet can be lost or duplicated. Local events cannot. Introductions are
     /// repeated until they are answered (`uplink.rs`), so they can only be late.
-    pub fn is_fragile(&self) -> bool {
+    pub(crate) fn is_fragile(&self) -> bool {
         match self {
             Packet::Carrier { .. } | Packet::News { .. } => false,
             Packet::Host { .. } => true,

@@ -9,9 +9,9 @@ pub const PORTS: u16 = 4;
 /// Port to which a host is connected.
 pub const HOST: PortNo = PortNo(0);
 /// Port to which the controller is connected, at the first switch.
-pub const CONTROLLER: PortNo = PortNo(3);
+pub(crate) const CONTROLLER: PortNo = PortNo(3);
 /// Node ID of the controller.
-pub const CONTROLLER_NODE: NodeId = NodeId(99);
+pub(crate) const CONTROLLER_NODE: NodeId = NodeId(99);
 
 /// Switches with node IDs from 1 on, their links, and two hosts. The first host is at switch 1, and
 /// the other at the last switch.
@@ -28,22 +28,22 @@ fn end(node: usize, port: u16) -> LinkEnd {
 }
 
 /// Returns the node ID of a switch, given its index from 0.
-pub fn node_id(switch: usize) -> NodeId {
+pub(crate) fn node_id(switch: usize) -> NodeId {
     NodeId(switch as u64 + 1)
 }
 
 /// Returns the index of a switch, given its node ID.
-pub fn place_of(node: NodeId) -> usize {
+pub(crate) fn place_of(node: NodeId) -> usize {
     node.0.saturating_sub(1) as usize
 }
 
 /// Returns the MAC address of a host.
-pub fn mac(host: usize) -> MacAddr {
+pub(crate) fn mac(host: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, host as u8 + 1])
 }
 
 /// Returns the IPv4 address of a host.
-pub fn ip(host: usize) -> Ipv4Addr {
+pub(crate) fn ip(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
@@ -52,7 +52,7 @@ impl Wiring {
     ///
     /// # Panics
     /// If the number of switches is not 1 to 3.
-    pub fn new(switches: usize) -> Wiring {
+    pub(crate) fn new(switches: usize) -> Wiring {
         let links = match switches {
             1 => vec![],
             2 => vec![[end(0, 1), end(1, 2)]],
@@ -63,13 +63,13 @@ impl Wiring {
     }
 
     /// Returns the number of hosts.
-    pub const fn hosts(&self) -> usize {
+    pub(crate) const fn hosts(&self) -> usize {
         2
     }
 
     /// Returns the port of a host. In a fabric with one switch, the second host is at its next
     /// port.
-    pub fn host_at(&self, host: usize) -> LinkEnd {
+    pub(crate) fn host_at(&self, host: usize) -> LinkEnd {
         match host {
             0 => end(0, HOST.0),
             _ if self.switches == 1 => end(0, 1),
@@ -78,12 +78,12 @@ impl Wiring {
     }
 
     /// Returns the host at a port.
-    pub fn host_of(&self, at: LinkEnd) -> Option<usize> {
+    pub(crate) fn host_of(&self, at: LinkEnd) -> Option<usize> {
         (0..self.hosts()).find(|&host| self.host_at(host) == at)
     }
 
     /// Returns the link at a port, and the other end of that link.
-    pub fn link(&self, at: LinkEnd) -> Option<(usize, LinkEnd)> {
+    pub(crate) fn link(&self, at: LinkEnd) -> Option<(usize, LinkEnd)> {
         let find = |(index, [a, b]): (usize, &[LinkEnd; 2])| match at {
             _ if *a == at => Some((index, *b)),
             _ if *b == at => Some((index, *a)),

@@ -13,7 +13,7 @@ use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{HopWidth, Span};
 
 /// Experiment `axon/fig4.1`: maximum TCP goodput against frame size.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.1",
     file: file!(),
     title: "Maximum TCP goodput against frame size",

@@ -8,7 +8,7 @@ use axon_sim::apps::{FilePlan, POSTMARK, Plan, Protocol, RespondPlan, TcpOptions
 use axon_wire::Span;
 
 /// Experiment `axon/fig4.10`: PostMark over a file service through 1 to 5 devices.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.10",
     file: file!(),
     title: "PostMark over a file service through 1 to 5 devices",

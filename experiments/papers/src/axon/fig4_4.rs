@@ -15,7 +15,7 @@ use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
 /// Experiment `axon/fig4.4`: latency of probes through 1 to 5 devices.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.4",
     file: file!(),
     title: "Latency of probes through 1 to 5 devices",

@@ -11,7 +11,7 @@ use axon_sim::PingPlan;
 use axon_wire::Span;
 
 /// Experiment `axon/fig4.5`: host to host ping through 1 to 5 devices.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.5",
     file: file!(),
     title: "Host to host ping through 1 to 5 devices",

@@ -12,7 +12,7 @@ use axon_wire::{Bytes, Rate, Span};
 
 /// Experiment `axon/fig4.7-8`: TCP round trips under cross load, cut-through against
 /// store-and-forward.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.7-8",
     file: file!(),
     title: "TCP round trips under cross load, cut-through against store-and-forward",

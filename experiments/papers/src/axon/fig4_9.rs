@@ -8,7 +8,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 
 /// Experiment `axon/fig4.9`: CAM entries against hit rate.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.9",
     file: file!(),
     title: "CAM entries against hit rate",

@@ -10,7 +10,7 @@ use axon_fabric::model::Network;
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `axon/fig6a`: control overhead per link on a torus.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6a",
     file: file!(),
     title: "Control overhead per link on a torus",

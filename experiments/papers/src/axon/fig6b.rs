@@ -7,7 +7,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `axon/fig6b`: control overhead on five topologies.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6b",
     file: file!(),
     title: "Control overhead on five topologies",

@@ -9,7 +9,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// Experiment `axon/fig6c`: control overhead of Axon and of PortLand.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6c",
     file: file!(),
     title: "Control overhead of Axon and of PortLand",

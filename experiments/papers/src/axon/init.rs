@@ -9,7 +9,7 @@ use axon_wire::Span;
 use std::time::{Duration, Instant};
 
 /// Experiment `axon/init`: the start of 5,000 Axons.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/init",
     file: file!(),
     title: "The start of 5,000 Axons",

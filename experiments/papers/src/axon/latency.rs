@@ -8,7 +8,7 @@ use axon_sim::apps::{Plan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span};
 
 /// Devices of the longest line of figures 4.4 and 4.5.
-pub const DEVICES_MAX: usize = 5;
+pub(crate) const DEVICES_MAX: usize = 5;
 /// Time in us by size of frame (small, large) and number of devices.
 pub type Latencies = [[f64; DEVICES_MAX]; 2];
 
@@ -26,7 +26,11 @@ const INTERVAL: Span = Span::from_micros(500);
 ///
 /// # Errors
 /// The world does not boot, or a datagram is lost or late.
-pub fn first_bit_to_last_bit(fabric: &Fabric, frame_bytes: usize, seed: u64) -> Result<Span> {
+pub(crate) fn first_bit_to_last_bit(
+    fabric: &Fabric,
+    frame_bytes: usize,
+    seed: u64,
+) -> Result<Span> {
     let last = fabric.hosts.len() - 1;
     let mut world = line::booted(fabric, seed)?;
     let target = world.address(last).context("every host has its address")?;
@@ -57,22 +61,22 @@ pub fn first_bit_to_last_bit(fabric: &Fabric, frame_bytes: usize, seed: u64) -> 
 }
 
 /// Returns the time of a frame's bits on a wire: preamble to FCS.
-pub fn wire_time(rate: Rate, frame_bytes: usize) -> Span {
+pub(crate) fn wire_time(rate: Rate, frame_bytes: usize) -> Span {
     rate.time_for(Bytes(AROUND_BYTES + frame_bytes.max(60) as u64))
 }
 
 /// Returns a span as nanoseconds, with the fraction of a tick.
-pub fn nanos(span: Span) -> f64 {
+pub(crate) fn nanos(span: Span) -> f64 {
     span.ticks() as f64 / 100.0
 }
 
 /// Returns a span as microseconds.
-pub fn micros(span: Span) -> f64 {
+pub(crate) fn micros(span: Span) -> f64 {
     nanos(span) / 1e3
 }
 
 /// Returns both kinds of line in one table, a row for each number of devices.
-pub fn table(name: &str, axons: &Latencies, switches: &Latencies) -> Table {
+pub(crate) fn table(name: &str, axons: &Latencies, switches: &Latencies) -> Table {
     let columns = [
         "devices",
         "Axons, 64 B, us",
@@ -90,6 +94,6 @@ pub fn table(name: &str, axons: &Latencies, switches: &Latencies) -> Table {
 }
 
 /// Returns one frame size as points of a plot over the number of devices.
-pub fn points(of: &[f64; DEVICES_MAX]) -> Vec<(f64, f64)> {
+pub(crate) fn points(of: &[f64; DEVICES_MAX]) -> Vec<(f64, f64)> {
     of.iter().enumerate().map(|(index, &us)| ((index + 1) as f64, us)).collect()
 }

@@ -43,12 +43,12 @@ impl Default for Line {
 
 impl Line {
     /// Returns a line of Axon prototypes, cut-through.
-    pub fn of_axons(switches: usize) -> Line {
+    pub(crate) fn of_axons(switches: usize) -> Line {
         Line { switches, ..Line::default() }
     }
 
     /// Returns a line of commodity store-and-forward Ethernet switches (000 figure 4.4).
-    pub fn of_switches(switches: usize) -> Line {
+    pub(crate) fn of_switches(switches: usize) -> Line {
         let (device, network) = (Device::store_and_forward(), Network::Ethernet);
         Line { switches, device, network, ..Line::default() }
     }
@@ -57,7 +57,7 @@ impl Line {
     ///
     /// # Errors
     /// The line cannot be built: no switches, or more than hops can name.
-    pub fn fabric(&self) -> Result<Fabric> {
+    pub(crate) fn fabric(&self) -> Result<Fabric> {
         let Line { switches, hosts_per_switch, device, network } = self;
         let topology = format!("switches: {switches}, hosts_per_switch: {hosts_per_switch}");
         let text = FILE.replace(TOPOLOGY, &topology);
@@ -71,7 +71,7 @@ impl Line {
     ///
     /// # Errors
     /// See [`Line::fabric`].
-    pub fn ends(&self) -> Result<Fabric> {
+    pub(crate) fn ends(&self) -> Result<Fabric> {
         let mut fabric = Line { hosts_per_switch: 2, ..self.clone() }.fabric()?;
         let last = fabric.hosts.len() - 1;
         fabric.hosts = vec![fabric.hosts[0].clone(), fabric.hosts[last].clone()];
@@ -84,7 +84,7 @@ impl Line {
 ///
 /// # Errors
 /// A host has no address after a minute.
-pub fn booted(fabric: &Fabric, seed: u64) -> Result<World> {
+pub(crate) fn booted(fabric: &Fabric, seed: u64) -> Result<World> {
     let mut world = World::new(fabric, seed);
     let all = world.run_until_true(Time::ZERO + BOOT_MAX, World::all_have_addresses);
     ensure!(all, "{}: not every host got an address", fabric.name);
@@ -98,7 +98,7 @@ pub fn booted(fabric: &Fabric, seed: u64) -> Result<World> {
 ///
 /// # Errors
 /// The accounts do not balance.
-pub fn check_conservation(world: &World) -> Result<()> {
+pub(crate) fn check_conservation(world: &World) -> Result<()> {
     world.engine().check_conservation().map_err(|fault| anyhow::anyhow!("accounts: {fault}"))
 }
 

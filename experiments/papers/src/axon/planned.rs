@@ -49,7 +49,7 @@ pub struct Failure {
 
 impl<'a> Planned<'a> {
     /// Makes a controller with this router that has learned the whole fabric.
-    pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Planned<'a> {
+    pub(crate) fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Planned<'a> {
         let plan = axon_fabric::planned::Planned::new(fabric, router, seed);
         Planned { fabric, plan }
     }
@@ -71,14 +71,14 @@ impl<'a> Planned<'a> {
     ///
     /// # Errors
     /// A request is not answered.
-    pub fn place(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
+    pub(crate) fn place(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
         self.ask(pairs)?;
         self.plan.settle();
         Ok(())
     }
 
     /// Returns the number of routes moved since the start.
-    pub fn moved(&self) -> u64 {
+    pub(crate) fn moved(&self) -> u64 {
         self.plan.controller().counters().routes_moved
     }
 
@@ -92,7 +92,7 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns the distribution of the flows.
-    pub fn spread(&self) -> Spread {
+    pub(crate) fn spread(&self) -> Spread {
         let flows: Vec<f64> = self.fabric.links.iter().map(|at| self.flows(at) as f64).collect();
         let links = flows.len() as f64;
         let mean = flows.iter().sum::<f64>() / links;
@@ -107,7 +107,7 @@ impl<'a> Planned<'a> {
     ///
     /// # Errors
     /// The fabric has no links, or the controller sends an unexpected message.
-    pub fn fail_fullest(&mut self) -> Result<Failure> {
+    pub(crate) fn fail_fullest(&mut self) -> Result<Failure> {
         let fullest = self.fabric.links.iter().max_by_key(|&link| self.flows(link));
         let fullest = fullest.context("no links")?.clone();
         let out = self.plan.cut(&fullest);

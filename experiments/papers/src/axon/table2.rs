@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Experiment `axon/table2`: flows on links by router, and the cost of a link failure.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/table2",
     file: file!(),
     title: "Flows on links by router, and the cost of a link failure",

@@ -9,7 +9,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// Experiment `axon/table4.2`: latency of a hop, stage by stage.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.2",
     file: file!(),
     title: "Latency of a hop, stage by stage",

@@ -11,7 +11,7 @@ use axon_plot::{Axis, Plot, Series};
 use setup::{Bench, PHASES, Phases};
 
 /// Experiment `axon/table4.3`: time of the control planes for one Axon-ARP.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.3",
     file: file!(),
     title: "Time of the control planes for one Axon-ARP",

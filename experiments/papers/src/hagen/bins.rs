@@ -16,14 +16,14 @@ pub struct Bins {
 
 impl Bins {
     /// Returns the bins of this width that fit between two times.
-    pub fn between(from: Time, until: Time, width: Span) -> Bins {
+    pub(crate) fn between(from: Time, until: Time, width: Span) -> Bins {
         let count = (until.since(from).ticks() / width.ticks()) as usize;
         Bins { from, width, count }
     }
 
     /// Returns the throughput on a wire of this rate in each bin in Gb/s, overhead included. A
     /// frame across a boundary is shared between both bins.
-    pub fn throughput(&self, passed: &[Passed], rate: Rate) -> Vec<f64> {
+    pub(crate) fn throughput(&self, passed: &[Passed], rate: Rate) -> Vec<f64> {
         let mut ticks = vec![0u64; self.count];
         let width = self.width.ticks();
         for &(at, bytes) in passed {
@@ -46,7 +46,7 @@ impl Bins {
     }
 
     /// Returns the points of a plot: the middle of each bin in ms, and its figure.
-    pub fn points(&self, figures: &[f64]) -> Vec<(f64, f64)> {
+    pub(crate) fn points(&self, figures: &[f64]) -> Vec<(f64, f64)> {
         let middle = |index: usize| {
             let at =
                 self.from + self.width * index as u64 + Span::from_ticks(self.width.ticks() / 2);
@@ -57,7 +57,7 @@ impl Bins {
 }
 
 /// Returns mean and standard deviation (of the whole, not of a sample).
-pub fn mean_and_sd(figures: &[f64]) -> (f64, f64) {
+pub(crate) fn mean_and_sd(figures: &[f64]) -> (f64, f64) {
     let count = figures.len().max(1) as f64;
     let mean = figures.iter().sum::<f64>() / count;
     let variance = figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>() / count;

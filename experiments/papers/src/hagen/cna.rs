@@ -23,16 +23,16 @@ const DRAIN: Span = Span::from_millis(20);
 /// Polling interval of a host.
 const LOOK: Span = Span::from_micros(2);
 /// Bytes of blaster's frames, FCS included (§5.1).
-pub const FRAME_BYTES: u64 = 1_000;
+pub(crate) const FRAME_BYTES: u64 = 1_000;
 /// Bytes of UDP payload in them: without FCS, Ethernet, IPv4 and UDP headers.
 const PAYLOAD: usize = FRAME_BYTES as usize - 4 - 42;
 /// Maximum receive rate of a host in MB/s (§5.3).
-pub const RECEIVER: f64 = 538.0;
+pub(crate) const RECEIVER: f64 = 538.0;
 /// Port of the first stream; each further one has the next.
 const PORT: u16 = 5001;
 
 /// CNA 1 to CNA 4, by their index.
-pub const CNA: [usize; 4] = [0, 1, 2, 3];
+pub(crate) const CNA: [usize; 4] = [0, 1, 2, 3];
 
 /// Load of blaster's threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +45,9 @@ pub struct Blaster {
 
 impl Blaster {
     /// Four threads without a delay: all that a host can send (§5.2).
-    pub const FULL: Blaster = Blaster { threads: 4, offers: 835.0 };
+    pub(crate) const FULL: Blaster = Blaster { threads: 4, offers: 835.0 };
     /// Sixteen threads with a delay of 1 ms, which give about 250 MB/s (§5.5).
-    pub const LOW: Blaster = Blaster { threads: 16, offers: 250.0 };
+    pub(crate) const LOW: Blaster = Blaster { threads: 16, offers: 250.0 };
 
     /// Returns the interval of a thread's frames.
     fn interval(self) -> Span {
@@ -95,7 +95,7 @@ pub struct Ground {
 ///
 /// # Errors
 /// None, unless the file in this folder is wrong.
-pub fn fabric(pfc: bool) -> Result<Fabric> {
+pub(crate) fn fabric(pfc: bool) -> Result<Fabric> {
     let text = if pfc { FILE.to_owned() } else { FILE.replace(", lossless: true", "") };
     Ok(axon_fabric::parse(Path::new("cna.yaml"), &text)?)
 }
@@ -104,7 +104,7 @@ pub fn fabric(pfc: bool) -> Result<Fabric> {
 ///
 /// # Errors
 /// A line is no setting of `dcb`.
-pub fn fabric_with(lines: &[&str]) -> Result<Fabric> {
+pub(crate) fn fabric_with(lines: &[&str]) -> Result<Fabric> {
     let more = lines.iter().map(|line| format!("  {line}\n"));
     let text = more.fold(FILE.to_owned(), |text, line| text + &line);
     Ok(axon_fabric::parse(Path::new("cna.yaml"), &text)?)
@@ -121,7 +121,7 @@ impl Ground {
     ///
     /// # Errors
     /// A host gets no address.
-    pub fn new(pfc: bool, seed: u64) -> Result<Ground> {
+    pub(crate) fn new(pfc: bool, seed: u64) -> Result<Ground> {
         Ground::of(&fabric(pfc)?, seed)
     }
 
@@ -129,7 +129,7 @@ impl Ground {
     ///
     /// # Errors
     /// A host gets no address.
-    pub fn of(fabric: &Fabric, seed: u64) -> Result<Ground> {
+    pub(crate) fn of(fabric: &Fabric, seed: u64) -> Result<Ground> {
         let mut world = World::new(fabric, seed);
         let all = world.run_until_true(Time::ZERO + BOOT_MAX, World::all_have_addresses);
         ensure!(all, "not every host got an address");
@@ -142,7 +142,7 @@ impl Ground {
     ///
     /// # Errors
     /// The host has no power.
-    pub fn read_at(&mut self, host: usize, megabytes: f64) -> Result<()> {
+    pub(crate) fn read_at(&mut self, host: usize, megabytes: f64) -> Result<()> {
         let rate = reads(megabytes);
         self.world.with_host(host, |host, _| host.rx_ring_mut().set_rate(rate)).context("power")
     }
@@ -152,7 +152,7 @@ impl Ground {
     ///
     /// # Errors
     /// The host has no power.
-    pub fn socket_frames(&mut self, host: usize, frames: u32) -> Result<()> {
+    pub(crate) fn socket_frames(&mut self, host: usize, frames: u32) -> Result<()> {
         let set = self.world.with_host(host, |host, _| {
             if let Some(nic) = host.dcb_nic_mut() {
                 nic.set_socket_frames(frames);
@@ -163,7 +163,7 @@ impl Ground {
 
     /// Runs for `span`; returns the percentage of it in which a priority of a host is paused,
     /// polled every 2 us.
-    pub fn paused_percent(&mut self, host: usize, priority: Priority, span: Span) -> f64 {
+    pub(crate) fn paused_percent(&mut self, host: usize, priority: Priority, span: Span) -> f64 {
         let looks = span.ticks() / LOOK.ticks();
         let mut paused = 0u64;
         for _ in 0..looks {
@@ -176,7 +176,7 @@ impl Ground {
     }
 
     /// Returns an unused port whose frames have this priority.
-    pub fn port(&mut self, priority: Priority) -> u16 {
+    pub(crate) fn port(&mut self, priority: Priority) -> u16 {
         let port = PORT + self.streams;
         self.streams += 1;
         for host in CNA {
@@ -191,7 +191,7 @@ impl Ground {
     ///
     /// # Errors
     /// A host has no power or no address.
-    pub fn blast(
+    pub(crate) fn blast(
         &mut self,
         (from, to): (usize, usize),
         blaster: Blaster,
@@ -217,7 +217,7 @@ impl Ground {
     }
 
     /// Returns the frame counts of a stream so far.
-    pub fn frames(&self, stream: &Stream) -> Frames {
+    pub(crate) fn frames(&self, stream: &Stream) -> Frames {
         let count = |host: usize, app: &AppId| self.world.flow_stats(host, *app);
         let sent = stream.sources.iter().filter_map(|source| count(stream.from, source));
         let received = count(stream.to, &stream.sink).map_or(0, |stats| stats.received.packets);
@@ -225,7 +225,7 @@ impl Ground {
     }
 
     /// Runs for a while; returns the throughput of each stream.
-    pub fn measure<const N: usize>(
+    pub(crate) fn measure<const N: usize>(
         &mut self,
         streams: [&Stream; N],
         span: Span,
@@ -242,7 +242,7 @@ impl Ground {
     }
 
     /// Ends a stream and waits for frames in flight; returns the number of its lost frames.
-    pub fn lost(&mut self, stream: &Stream) -> u64 {
+    pub(crate) fn lost(&mut self, stream: &Stream) -> u64 {
         for &source in &stream.sources {
             self.world.with_host(stream.from, |host, now| host.stop(source, now));
         }
@@ -252,14 +252,14 @@ impl Ground {
     }
 
     /// Returns the number of frames dropped anywhere for lack of room.
-    pub fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         let dropped = self.world.engine().accounts().dropped;
         [Drop::QueueFull, Drop::HeadroomFull].iter().map(|&reason| dropped[reason as usize]).sum()
     }
 
     /// Returns the numbers of flow control frames for a priority that a host has sent, and
     /// received.
-    pub fn flow_control(&self, host: usize, priority: Priority) -> (u64, u64) {
+    pub(crate) fn flow_control(&self, host: usize, priority: Priority) -> (u64, u64) {
         self.world.host(host).and_then(Host::dcb_nic).map_or((0, 0), |nic| nic.counts(priority))
     }
 
@@ -267,15 +267,15 @@ impl Ground {
     ///
     /// # Errors
     /// The accounts do not balance.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         crate::axon::line::check_conservation(&self.world)
     }
 }
 
 /// Priority of all streams that share a fate (§5.1), which does not give its number.
-pub const SHARED: Priority = Priority::from_low_bits(3);
+pub(crate) const SHARED: Priority = Priority::from_low_bits(3);
 /// Another priority with PFC.
-pub const OTHER: Priority = Priority::from_low_bits(4);
+pub(crate) const OTHER: Priority = Priority::from_low_bits(4);
 
 #[cfg(test)]
 mod tests {

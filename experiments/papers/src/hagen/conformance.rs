@@ -9,7 +9,7 @@ use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
 
 /// Experiment `hagen/conformance`: conformance of DCB devices, and the failures seen in the field.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/conformance",
     file: file!(),
     title: "Conformance of DCB devices, and the failures seen in the field",

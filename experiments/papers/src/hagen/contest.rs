@@ -21,14 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Paper's maximum frame in bytes.
-pub const LONGEST: u32 = 1_522;
+pub(crate) const LONGEST: u32 = 1_522;
 /// Costs of a frame in the scheduler: frame bytes alone, with gap and preamble, and the latter in
 /// cells of 40 bytes. The FCS is not part of a frame in a switch, so it is added to each.
-pub const FRAME: FrameCost = FrameCost { overhead_bytes: FCS as u16, cell_bytes: 1 };
+pub(crate) const FRAME: FrameCost = FrameCost { overhead_bytes: FCS as u16, cell_bytes: 1 };
 /// Cost with gap and preamble; see [`FRAME`].
-pub const GAP: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 1 };
+pub(crate) const GAP: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 1 };
 /// Cost with gap and preamble, in cells of 40 bytes; see [`FRAME`].
-pub const CELLS: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 40 };
+pub(crate) const CELLS: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 40 };
 
 const FCS: u32 = 4;
 const RATE: Rate = Rate::gbps(10);
@@ -54,7 +54,7 @@ pub struct Queue {
 
 impl Queue {
     /// Creates a queue with the quantum of a maximum frame.
-    pub fn of(sizes: &[u32]) -> Queue {
+    pub(crate) fn of(sizes: &[u32]) -> Queue {
         Queue { quantum: LONGEST, sizes: sizes.to_vec(), later: None }
     }
 }
@@ -228,7 +228,7 @@ impl Node for Sink {
 impl Shortcuts for Sink {}
 
 /// Returns Jain's index (002 formula 6.3).
-pub fn jain(shares: &[u64]) -> f64 {
+pub(crate) fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|&share| share as f64).sum();
     let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
     sum * sum / (shares.len() as f64 * squares)
@@ -245,7 +245,7 @@ const UNIT: u32 = 3_000;
 
 /// Returns the weights, relative to that of frames of `rival` bytes, at which each of `queues` has
 /// the rival's throughput. Found as in the paper by repeated measurement and correction.
-pub fn fair_weights(cost: FrameCost, queues: &[&[u32]], rival: u32, seed: u64) -> Vec<f64> {
+pub(crate) fn fair_weights(cost: FrameCost, queues: &[&[u32]], rival: u32, seed: u64) -> Vec<f64> {
     let mut weights = vec![1.0; queues.len()];
     for _ in 0..SEARCHES_MAX {
         let quantum = |weight: f64| (f64::from(UNIT) * weight).round() as u32;
@@ -267,7 +267,7 @@ pub fn fair_weights(cost: FrameCost, queues: &[&[u32]], rival: u32, seed: u64) -
 
 /// Returns the throughput of frames of `size` bytes relative to that of maximum-size frames with
 /// the same quantum.
-pub fn relative_throughput(cost: FrameCost, size: u32, seed: u64) -> f64 {
+pub(crate) fn relative_throughput(cost: FrameCost, size: u32, seed: u64) -> f64 {
     let queues = vec![Queue::of(&[size]), Queue::of(&[LONGEST])];
     let contest = Contest { queues, cost, weights: Weights::Fixed };
     let bytes = contest.run(WARM, (1, MEASURED), seed).swap_remove(1);

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Experiment `hagen/fig4-2..7`: TCP, UDP, iSCSI reads and writes on one link, without and with
 /// ETS.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig4-2..7",
     file: file!(),
     title: "TCP, UDP, iSCSI reads and writes on one link, without and with ETS",

@@ -7,7 +7,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// Experiment `hagen/fig5-2..3`: a sender that is faster than its receiver, with PFC off and on.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-2..3",
     file: file!(),
     title: "A sender that is faster than its receiver, with PFC off and on",

@@ -9,7 +9,7 @@ use axon_wire::Span;
 use axon_wire::priority::Priority;
 
 /// Experiment `hagen/fig5-4`: a stream beside another whose receiver becomes slow.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-4",
     file: file!(),
     title: "A stream beside another whose receiver becomes slow",

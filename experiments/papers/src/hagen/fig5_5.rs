@@ -7,7 +7,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// Experiment `hagen/fig5-5`: a stream of low rate beside one of full rate.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-5",
     file: file!(),
     title: "A stream of low rate beside one of full rate",

@@ -11,7 +11,7 @@ use axon_wire::Span;
 use std::net::Ipv4Addr;
 
 /// Experiment `hagen/fig5-6..7`: latency of MPI's exchange over TCP, with PFC off and on.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-6..7",
     file: file!(),
     title: "Latency of MPI's exchange over TCP, with PFC off and on",

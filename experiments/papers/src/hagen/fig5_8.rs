@@ -9,7 +9,7 @@ use axon_sim::World;
 use axon_wire::{Rate, Span};
 
 /// Experiment `hagen/fig5-8`: throughput of iSCSI, with PFC off and on.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-8",
     file: file!(),
     title: "Throughput of iSCSI, with PFC off and on",

@@ -6,7 +6,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `hagen/fig6-1`: throughput by frame size beside frames of 1522 bytes, equal weights.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-1",
     file: file!(),
     title: "Throughput by frame size beside frames of 1522 bytes, equal weights",

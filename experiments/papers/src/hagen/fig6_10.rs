@@ -8,7 +8,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// Experiment `hagen/fig6-10`: Jain's index: DRR, DRR-AWC, and the byte-fair variant.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-10",
     file: file!(),
     title: "Jain's index: DRR, DRR-AWC, and the byte-fair variant",

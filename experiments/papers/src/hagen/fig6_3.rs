@@ -7,7 +7,7 @@ use axon_plane::schedule::{AWC_ONE, FrameCost, awc_weight};
 use axon_plot::{Axis, Plot, Series};
 
 /// Beside frames of 1522 bytes.
-pub const FIG6_3: Experiment = Experiment {
+pub(crate) const FIG6_3: Experiment = Experiment {
     id: "hagen/fig6-3",
     file: file!(),
     title: "The fair weight of small frames beside 1522 bytes",
@@ -19,7 +19,7 @@ pub const FIG6_3: Experiment = Experiment {
 };
 
 /// Beside frames of 2500 bytes.
-pub const FIG6_4: Experiment = Experiment {
+pub(crate) const FIG6_4: Experiment = Experiment {
     id: "hagen/fig6-4",
     file: file!(),
     title: "The fair weight of small frames beside 2500 bytes",
@@ -29,7 +29,7 @@ pub const FIG6_4: Experiment = Experiment {
 };
 
 /// Beside frames of 5000 bytes.
-pub const FIG6_5: Experiment = Experiment {
+pub(crate) const FIG6_5: Experiment = Experiment {
     id: "hagen/fig6-5",
     file: file!(),
     title: "The fair weight of small frames beside 5000 bytes",

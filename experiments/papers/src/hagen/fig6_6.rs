@@ -6,7 +6,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `hagen/fig6-6`: fair weights of two queues of small frames: 68 bytes and others.
-pub const FIG6_6: Experiment = Experiment {
+pub(crate) const FIG6_6: Experiment = Experiment {
     id: "hagen/fig6-6",
     file: file!(),
     title: "Fair weights of two queues of small frames: 68 bytes and others",
@@ -18,7 +18,7 @@ pub const FIG6_6: Experiment = Experiment {
 };
 
 /// Experiment `hagen/fig6-7`: fair weights of two queues of small frames: 128 bytes and others.
-pub const FIG6_7: Experiment = Experiment {
+pub(crate) const FIG6_7: Experiment = Experiment {
     id: "hagen/fig6-7",
     file: file!(),
     title: "Fair weights of two queues of small frames: 128 bytes and others",

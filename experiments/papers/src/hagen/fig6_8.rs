@@ -6,7 +6,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `hagen/fig6-8`: the fair weight of a queue of two frame sizes.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-8",
     file: file!(),
     title: "The fair weight of a queue of two frame sizes",

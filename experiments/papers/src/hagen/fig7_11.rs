@@ -11,7 +11,7 @@ use axon_sim::bare::{Phase, Plan, Sink, Source};
 use axon_wire::{PortNo, Span};
 
 /// Experiment `hagen/fig7-11`: targeted flow control over two hops, and together with QCN.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-11",
     file: file!(),
     title: "Targeted flow control over two hops, and together with QCN",

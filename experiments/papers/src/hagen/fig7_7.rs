@@ -10,7 +10,7 @@ use axon_wire::Span;
 
 /// Experiment `hagen/fig7-7`: the outbound link: lossy FIFO, high watermark, high and low
 /// watermark.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-7",
     file: file!(),
     title: "The outbound link: lossy FIFO, high watermark, high and low watermark",

@@ -14,7 +14,7 @@ use axon_sim::bare::Seen;
 
 /// Experiment `hagen/fig7-8`: the inbound links with each way to choose who is to stop (figures 7-8
 /// to 7-10).
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-8",
     file: file!(),
     title: "The inbound links with each way to choose who is to stop (figures 7-8 to 7-10)",

@@ -11,7 +11,7 @@ use axon_sim::apps::{AppId, InitiatorPlan, IscsiLimits, Plan, Processor, TargetP
 use axon_wire::{Rate, Span};
 
 /// Bytes of a command: `dd` with `bs=1048576` (§4.2).
-pub const LENGTH: u32 = 1 << 20;
+pub(crate) const LENGTH: u32 = 1 << 20;
 /// Cost of a PDU at either end: with 8 KiB of data, 819 MB/s.
 const PER_PDU: Span = Span::from_micros(10);
 

@@ -10,7 +10,7 @@ use axon_plane::targeted::Choice;
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `hagen/table7.1`: standard deviation of the victims' throughput.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "hagen/table7.1",
     file: file!(),
     title: "Standard deviation of the victims' throughput",

@@ -36,7 +36,7 @@ struct Came {
 }
 
 /// Measures congestion notification without and with targeted flow control, and adds the results.
-pub fn measure(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
+pub(crate) fn measure(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     let columns = [
         "flow control",
         "QCN",

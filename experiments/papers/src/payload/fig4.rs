@@ -8,7 +8,7 @@ use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `payload/fig4`: cache size for a hit rate of 100 % against arrival rate.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "payload/fig4",
     file: file!(),
     title: "Cache size for a hit rate of 100 % against arrival rate",

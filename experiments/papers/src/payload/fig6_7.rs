@@ -8,7 +8,7 @@ use axon_plot::{Axis, Plot, Series};
 use std::collections::BTreeMap;
 
 /// Experiment `payload/fig6-7`: forwarding bandwidth against packet size.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "payload/fig6-7",
     file: file!(),
     title: "Forwarding bandwidth against packet size",

@@ -9,7 +9,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// Experiment `payload/live`: a forwarding agent on this machine, without and with payload caching.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "payload/live",
     file: file!(),
     title: "A forwarding agent on this machine, without and with payload caching",

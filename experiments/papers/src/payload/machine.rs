@@ -20,13 +20,13 @@ pub fn on_off(is_caching: bool) -> &'static str {
 }
 
 /// Returns the machine of the paper's model: a host of 20 us, and no cost of setting up a DMA.
-pub fn modelled(nic: Nic, bus: Bus, is_caching: bool) -> Forwarder {
+pub(crate) fn modelled(nic: Nic, bus: Bus, is_caching: bool) -> Forwarder {
     Forwarder { nic, bus, is_caching, host_us: HOST_MODEL_US, overheads: Overheads::NONE }
 }
 
 /// Returns the machine that the paper measured: an agent of 4 us, and the fitted cost of setting up
 /// a DMA.
-pub fn measured(nic: Nic, bus: Bus, is_caching: bool) -> Forwarder {
+pub(crate) fn measured(nic: Nic, bus: Bus, is_caching: bool) -> Forwarder {
     Forwarder { nic, bus, is_caching, host_us: HOST_AGENT_US, overheads: Overheads::FITTED }
 }
 
@@ -34,6 +34,6 @@ pub fn measured(nic: Nic, bus: Bus, is_caching: bool) -> Forwarder {
 ///
 /// # Errors
 /// The packet size is not simulated.
-pub fn saturated(forwarder: Forwarder, bytes: u64) -> Result<f64> {
+pub(crate) fn saturated(forwarder: Forwarder, bytes: u64) -> Result<f64> {
     Ok(run(&Plan::saturated(forwarder, bytes))?.mb_s)
 }

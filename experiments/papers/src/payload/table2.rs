@@ -9,7 +9,7 @@ use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `payload/table2`: demands and saturation of NIC, bus and host, without and with a
 /// payload cache.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "payload/table2",
     file: file!(),
     title: "Demands and saturation of NIC, bus and host, without and with a payload cache",

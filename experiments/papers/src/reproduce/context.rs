@@ -23,7 +23,7 @@ pub struct Context {
 impl Context {
     /// Creates the context of experiment `id`; `folder` exists and takes the experiment's own
     /// files.
-    pub fn new(id: &str, folder: PathBuf, seed: u64, threads: usize, stop: Stop) -> Context {
+    pub(crate) fn new(id: &str, folder: PathBuf, seed: u64, threads: usize, stop: Stop) -> Context {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} {spinner} {msg}") {
@@ -38,12 +38,12 @@ impl Context {
 
     /// Returns the folder for captures and other files of the experiment; tables and plots of its
     /// outcome are written here automatically.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Returns the user's stop request.
-    pub fn stop(&self) -> &Stop {
+    pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }
 

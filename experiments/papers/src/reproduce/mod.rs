@@ -28,7 +28,7 @@ use store::Kept;
 use wildmatch::WildMatch;
 
 /// All experiments, in the order of the papers.
-pub const ALL: &[&Experiment] = &[
+pub(crate) const ALL: &[&Experiment] = &[
     &axon::table1::simulated::EXPERIMENT,
     &axon::fig4_1::EXPERIMENT,
     &axon::table4_2::EXPERIMENT,

@@ -27,7 +27,7 @@ pub struct Row {
 
 impl Row {
     /// Creates a row with the bound that ours is at least `least`.
-    pub fn at_least(
+    pub(crate) fn at_least(
         name: impl Into<String>,
         paper: impl Into<Figure>,
         ours: f64,
@@ -39,7 +39,7 @@ impl Row {
     }
 
     /// Creates a row with the bound that ours is at most `most`.
-    pub fn at_most(
+    pub(crate) fn at_most(
         name: impl Into<String>,
         paper: impl Into<Figure>,
         ours: f64,
@@ -52,7 +52,7 @@ impl Row {
 
     /// Creates a row with the bound that ours is within `percent` per cent of `target`; zero per
     /// cent is exact.
-    pub fn within(
+    pub(crate) fn within(
         name: impl Into<String>,
         paper: impl Into<Figure>,
         ours: f64,
@@ -69,7 +69,7 @@ impl Row {
     }
 
     /// Creates a row with any other bound: `bound` describes in words what `pass` has checked.
-    pub fn holds(
+    pub(crate) fn holds(
         name: impl Into<String>,
         paper: impl Into<Figure>,
         ours: impl Into<Figure>,
@@ -89,7 +89,7 @@ impl Row {
     }
 
     /// Creates a row with the bound that ours is at least `least` and at most `most`.
-    pub fn between(
+    pub(crate) fn between(
         name: impl Into<String>,
         paper: impl Into<Figure>,
         ours: f64,
@@ -102,17 +102,17 @@ impl Row {
 
     /// Marks the row as the effect that the paper reports: if it fails, the experiment has not
     /// reproduced it.
-    pub fn effect(self) -> Row {
+    pub(crate) fn effect(self) -> Row {
         Row { kind: Kind::Effect, ..self }
     }
 
     /// Marks the row as a consequence of set parameters; it is not counted as held.
-    pub fn by_construction(self) -> Row {
+    pub(crate) fn by_construction(self) -> Row {
         Row { kind: Kind::Construction, ..self }
     }
 
     /// Returns the verdict of the row.
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         Verdict::of_row(self.kind, self.pass)
     }
 }
@@ -143,7 +143,7 @@ pub struct Table {
 
 impl Table {
     /// Creates a table without rows.
-    pub fn new(name: &str, columns: &[&str]) -> Table {
+    pub(crate) fn new(name: &str, columns: &[&str]) -> Table {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
         Table { name: name.to_owned(), columns, rows: Vec::new() }
     }
@@ -152,7 +152,7 @@ impl Table {
     ///
     /// # Panics
     /// If the number of figures differs from the number of columns.
-    pub fn push(&mut self, row: Vec<Figure>) {
+    pub(crate) fn push(&mut self, row: Vec<Figure>) {
         assert_eq!(row.len(), self.columns.len(), "{}: a row of another width", self.name);
         self.rows.push(row);
     }
@@ -192,19 +192,19 @@ pub struct Outcome {
 
 impl Outcome {
     /// Returns the verdict over all rows. Without rows nothing is held.
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         Verdict::of_all(self.rows.iter().map(Row::verdict))
     }
 
     /// Marks all rows so far as consequences of set parameters, with the reason.
-    pub fn by_construction(&mut self, why: &str) {
+    pub(crate) fn by_construction(&mut self, why: &str) {
         let rows = std::mem::take(&mut self.rows);
         self.rows = rows.into_iter().map(Row::by_construction).collect();
         self.note(format!("By construction: {why}"));
     }
 
     /// Adds a figure without a bound.
-    pub fn remark(
+    pub(crate) fn remark(
         &mut self,
         name: impl Into<String>,
         paper: impl Into<Figure>,
@@ -216,7 +216,7 @@ impl Outcome {
     }
 
     /// Adds a note.
-    pub fn note(&mut self, text: impl Into<String>) {
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 }

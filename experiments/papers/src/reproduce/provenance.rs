@@ -77,7 +77,7 @@ impl Provenance {
 
     /// Returns the age of a result of the row in this file, by the history of the repository of the
     /// sources.
-    pub fn age(&self, sources: &Sources, file: &str) -> Age {
+    pub(crate) fn age(&self, sources: &Sources, file: &str) -> Age {
         let Some(measured) = sources.of(file) else { return Age::Unknown };
         let range = format!("{}..HEAD", self.commit);
         let mut git = Command::new("git");

@@ -35,14 +35,14 @@ pub struct Sources {
 
 impl Sources {
     /// Returns the sources of the repository of the working directory, if there is one.
-    pub fn here() -> Option<Sources> {
+    pub(crate) fn here() -> Option<Sources> {
         let output = Command::new("git").args(["rev-parse", "--show-toplevel"]).output().ok()?;
         let root = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| Sources::read(Path::new(root.trim_end())))?
     }
 
     /// Reads the sources below `root`, if it has crates.
-    pub fn read(root: &Path) -> Option<Sources> {
+    pub(crate) fn read(root: &Path) -> Option<Sources> {
         let (mut folders, leads) = (BTreeMap::new(), BTreeMap::new());
         for room in ROOMS {
             for folder in fs::read_dir(root.join(room)).ok()?.flatten() {
@@ -65,13 +65,13 @@ impl Sources {
     }
 
     /// Returns the root of the repository.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the paths that the row in `file` measures, from the root: files of this crate,
     /// folders of others. `None` if one of the files is missing.
-    pub fn of(&self, file: &str) -> Option<BTreeSet<String>> {
+    pub(crate) fn of(&self, file: &str) -> Option<BTreeSet<String>> {
         let (mut found, mut crates) = (BTreeSet::new(), Vec::new());
         let mut ahead = vec![file.to_owned()];
         while let Some(file) = ahead.pop() {

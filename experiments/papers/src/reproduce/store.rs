@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "outcome.json";
 /// Version of the format of that file. It grows when a key goes, or changes its meaning or its
 /// unit.
-pub const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// Outcome as stored in the folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub fn reserve(out: &Path, id: &str) -> Result<()> {
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn keep(
+pub(crate) fn keep(
     out: &Path,
     experiment: &Experiment,
     outcome: &Outcome,
@@ -111,7 +111,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
 ///
 /// # Errors
 /// The file exists but cannot be read or is no outcome of this experiment.
-pub fn last(out: &Path, id: &str) -> Result<Option<Kept>> {
+pub(crate) fn last(out: &Path, id: &str) -> Result<Option<Kept>> {
     let path = folder(out, id).join(FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,

@@ -33,11 +33,11 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, in the order of a summary.
-    pub const ALL: [Verdict; 4] =
+    pub(crate) const ALL: [Verdict; 4] =
         [Verdict::Held, Verdict::ByConstruction, Verdict::Missed, Verdict::NotReproduced];
 
     /// Returns the verdict of a row of this kind whose bound is met or not.
-    pub fn of_row(kind: Kind, pass: bool) -> Verdict {
+    pub(crate) fn of_row(kind: Kind, pass: bool) -> Verdict {
         match (kind, pass) {
             (Kind::Construction, true) => Verdict::ByConstruction,
             (Kind::Bound | Kind::Effect, true) => Verdict::Held,
@@ -48,7 +48,7 @@ impl Verdict {
 
     /// Returns the verdict of an experiment with rows of these verdicts: the worst of them, but
     /// held if any row that is not by construction is held. Without rows nothing is held.
-    pub fn of_all(rows: impl IntoIterator<Item = Verdict>) -> Verdict {
+    pub(crate) fn of_all(rows: impl IntoIterator<Item = Verdict>) -> Verdict {
         let rows: Vec<Verdict> = rows.into_iter().collect();
         match rows.iter().max() {
             Some(Verdict::ByConstruction) if rows.contains(&Verdict::Held) => Verdict::Held,

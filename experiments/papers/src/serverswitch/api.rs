@@ -12,7 +12,7 @@ use axon_wire::{Span, Time};
 use std::path::Path;
 
 /// Experiment `serverswitch/api`: the programming interface, its rules and the fabrics built on it.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/api",
     file: file!(),
     title: "The programming interface, its rules and the fabrics built on it",

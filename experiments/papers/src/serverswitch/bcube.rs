@@ -13,7 +13,7 @@ use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
 /// Experiment `serverswitch/bcube`: two TCP connections over two parallel paths of BCube.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/bcube",
     file: file!(),
     title: "Two TCP connections over two parallel paths of BCube",

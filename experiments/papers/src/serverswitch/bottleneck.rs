@@ -44,7 +44,7 @@ impl Bottleneck {
     ///
     /// # Errors
     /// A value of `rp` is out of range.
-    pub fn new(
+    pub(crate) fn new(
         rp: RpConfig,
         (set_point, pool): (Bytes, Bytes),
         seed: u64,
@@ -86,12 +86,12 @@ impl Bottleneck {
     }
 
     /// Sets the rate of the link behind the queue.
-    pub fn set_rate(&mut self, rate: Rate) {
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.engine.change_link(self.link, LinkChange::Rate(rate));
     }
 
     /// Runs for `span`; returns the events in it.
-    pub fn look(&mut self, span: Span) -> Seen {
+    pub(crate) fn look(&mut self, span: Span) -> Seen {
         let end = self.engine.now() + span;
         self.engine.run(end);
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))

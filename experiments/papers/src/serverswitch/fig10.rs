@@ -6,7 +6,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
 /// Experiment `serverswitch/fig10`: a cache in the network: saving by hit ratio.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig10",
     file: file!(),
     title: "A cache in the network: saving by hit ratio",

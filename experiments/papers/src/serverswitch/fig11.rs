@@ -11,7 +11,7 @@ use axon_wire::{Bytes, Rate, Span};
 
 /// Experiment `serverswitch/fig11`: QCN: throughput and queue while the link behind the queue
 /// changes.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig11",
     file: file!(),
     title: "QCN: throughput and queue while the link behind the queue changes",

@@ -10,7 +10,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// Experiment `serverswitch/fig9`: source-routed forwarding of BCube: latency and packets a second.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig9",
     file: file!(),
     title: "Source-routed forwarding of BCube: latency and packets a second",

@@ -10,7 +10,7 @@ use axon_plane::qcn::CpConfig;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Offset of the mark byte, which is 1 in a marked frame: the first after its EtherType.
-pub const MARK_AT: usize = 22;
+pub(crate) const MARK_AT: usize = 22;
 
 /// Congestion point that marks frames: its settings and state.
 pub struct Marks {
@@ -23,7 +23,7 @@ pub struct Marks {
 
 impl Marks {
     /// Creates the marking by the intervals of `point`.
-    pub fn new(point: CpConfig, seed: u64, seen: Arc<Mutex<Seen>>) -> Marks {
+    pub(crate) fn new(point: CpConfig, seed: u64, seen: Arc<Mutex<Seen>>) -> Marks {
         let mut marks = Marks { point, random: Random::new(seed), feedback: 0, to_mark: 0, seen };
         marks.to_mark = marks.interval();
         marks
@@ -36,7 +36,7 @@ impl Marks {
     }
 
     /// Returns whether the next frame, of `bytes` bytes, is marked.
-    pub fn next(&mut self, bytes: usize) -> bool {
+    pub(crate) fn next(&mut self, bytes: usize) -> bool {
         match self.to_mark.checked_sub(bytes as u64) {
             Some(left) => {
                 self.to_mark = left;
@@ -51,7 +51,7 @@ impl Marks {
     }
 
     /// Processes a CNM with this feedback.
-    pub fn notified(&mut self, feedback: u8) {
+    pub(crate) fn notified(&mut self, feedback: u8) {
         self.feedback = self.feedback.max(feedback);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).cnms += 1;
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Experiment `serverswitch/qcn-delay`: delay of a congestion message made in software.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/qcn-delay",
     file: file!(),
     title: "Delay of a congestion message made in software",

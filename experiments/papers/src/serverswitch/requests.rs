@@ -252,7 +252,7 @@ impl Requests {
     }
 
     /// Converts bytes of replies to Mb/s on each link.
-    pub fn mbps(&self, bytes: u64) -> f64 {
+    pub(crate) fn mbps(&self, bytes: u64) -> f64 {
         let seconds = RUN.ticks() as f64 / Span::from_secs(1).ticks() as f64;
         8.0 * bytes as f64 / LINKS as f64 / seconds / 1e6
     }
@@ -292,7 +292,7 @@ impl Load {
     ///
     /// # Errors
     /// The agent did not send exactly one packet for each.
-    pub fn measure(share: u64) -> Result<Load> {
+    pub(crate) fn measure(share: u64) -> Result<Load> {
         let config = InNetworkCacheConfig::ID;
         let mut port = AgentPortConfig::default();
         port.cache.head_bytes = config.head_bytes();
@@ -328,7 +328,7 @@ impl Load {
     }
 
     /// Returns the load of a core at the rate of all links, per cent.
-    pub fn core_percent(&self) -> f64 {
+    pub(crate) fn core_percent(&self) -> f64 {
         100.0 * self.nanos * (LINKS as u64 * RATE) as f64 / 1e9
     }
 }

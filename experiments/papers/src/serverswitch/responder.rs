@@ -18,7 +18,7 @@ use axon_wire::{Bytes, Priority, Rate, Span, Time, TrafficClass};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Delay from the arrival of a marked frame to the CNM: the paper's (004 §6.3).
-pub const DELAY: Span = Span::from_micros(23);
+pub(crate) const DELAY: Span = Span::from_micros(23);
 const MARKED: UdlkId = UdlkId(0);
 
 impl Bottleneck {
@@ -27,7 +27,7 @@ impl Bottleneck {
     ///
     /// # Errors
     /// A value of `rp` is out of range.
-    pub fn with_responder(
+    pub(crate) fn with_responder(
         rp: RpConfig,
         (set_point, pool): (Bytes, Bytes),
         seed: u64,

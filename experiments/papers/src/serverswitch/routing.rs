@@ -10,11 +10,11 @@ use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::time::{Duration, Instant};
 
 /// Frame lengths of the figure in bytes.
-pub const SIZES: [usize; 6] = [64, 128, 256, 512, 1024, 1514];
+pub(crate) const SIZES: [usize; 6] = [64, 128, 256, 512, 1024, 1514];
 /// Neighbours of a server of BCube_1 with 16 servers.
-pub const NEIGHBOURS: u8 = 6;
+pub(crate) const NEIGHBOURS: u8 = 6;
 /// Index values: next-hop addresses of a header.
-pub const INDEXES: u8 = 8;
+pub(crate) const INDEXES: u8 = 8;
 /// Number of external ports, and of the internal ones behind them.
 const PORTS: u16 = 4;
 /// Offsets of the header fields.
@@ -39,7 +39,7 @@ impl Routing {
     ///
     /// # Errors
     /// The tables refuse such entries.
-    pub fn new(bytes: usize) -> Result<Routing> {
+    pub(crate) fn new(bytes: usize) -> Result<Routing> {
         let mac = |last| MacAddr([2, 0, 0, 0, 0, last]);
         let config = PipelineConfig::with_ports(2 * PORTS, mac(0));
         let mut pipeline = Pipeline::new(config);
@@ -57,7 +57,7 @@ impl Routing {
     }
 
     /// Returns the number of TCAM entries that route by index.
-    pub fn entries(&self) -> usize {
+    pub(crate) fn entries(&self) -> usize {
         let entries = self.pipeline.tables().entries(TableName::Tcam).into_iter();
         let key = |change: &Change| match change {
             Change::Tcam(_, Some(entry)) => Some(entry.udlk),
@@ -71,7 +71,7 @@ impl Routing {
     ///
     /// # Errors
     /// A frame was not forwarded.
-    pub fn measure(&mut self) -> Result<(f64, f64)> {
+    pub(crate) fn measure(&mut self) -> Result<(f64, f64)> {
         let (mut tables, mut array): (f64, f64) = (0.0, 0.0);
         // Alternately, so that both run under equal conditions.
         for _ in 0..ROUNDS {

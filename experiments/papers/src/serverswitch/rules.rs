@@ -23,7 +23,7 @@ const AS_IN_PAPER: &str = "yes";
 ///
 /// # Errors
 /// A valid transaction is refused.
-pub fn rows() -> Result<Vec<Row>> {
+pub(crate) fn rows() -> Result<Vec<Row>> {
     let order = "tcam 9, tcam 3, exact, prefix";
     let mut rows = vec![same("precedence", order, precedence()?)];
     let answers = [
@@ -62,7 +62,7 @@ fn links(node: &mut impl Node) {
 }
 
 /// Returns a pipeline of the default sizes whose ports have carrier.
-pub fn pipeline() -> Pipeline {
+pub(crate) fn pipeline() -> Pipeline {
     let mut pipeline = Pipeline::new(config());
     links(&mut pipeline);
     pipeline

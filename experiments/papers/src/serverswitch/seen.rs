@@ -23,14 +23,14 @@ pub struct Seen {
 
 impl Seen {
     /// Records a queue of `queued` bytes for `span`, and of `left` bytes now.
-    pub fn queue(&mut self, queued: u64, span: Span, left: u64) {
+    pub(crate) fn queue(&mut self, queued: u64, span: Span, left: u64) {
         self.area += u128::from(queued) * u128::from(span.ticks());
         self.longest = self.longest.max(left);
         self.shortest = Some(self.shortest.map_or(left, |shortest| shortest.min(left)));
     }
 
     /// Returns the mean queue length over `span` in bytes.
-    pub fn queue_mean(&self, span: Span) -> f64 {
+    pub(crate) fn queue_mean(&self, span: Span) -> f64 {
         self.area as f64 / span.ticks() as f64
     }
 }

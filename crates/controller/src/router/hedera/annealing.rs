@@ -59,7 +59,7 @@ impl Trial {
 
 impl Annealing {
     /// Creates a router with random numbers from `seed`.
-    pub fn new(seed: u64) -> Annealing {
+    pub(crate) fn new(seed: u64) -> Annealing {
         let (shortest, loads, choices, spare) = Default::default();
         Annealing { shortest, loads, random: Random::new(seed), choices, spare }
     }

@@ -74,7 +74,8 @@ struct Row {
 
 impl UpDown {
     /// Returns the rank of a switch in the order. A link leads up if it leads to a lower rank.
-    pub fn rank(&self, switch: SwitchIndex) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn rank(&self, switch: SwitchIndex) -> u32 {
         self.order.rank(switch)
     }
 
@@ -84,7 +85,8 @@ impl UpDown {
     }
 
     /// Returns the number of orders made so far.
-    pub const fn orders(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) const fn orders(&self) -> u64 {
         self.orders
     }
 

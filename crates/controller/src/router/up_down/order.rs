@@ -39,19 +39,19 @@ pub struct Order {
 
 impl Order {
     /// Returns the rank of a switch.
-    pub fn rank(&self, switch: SwitchIndex) -> u32 {
+    pub(crate) fn rank(&self, switch: SwitchIndex) -> u32 {
         self.rank.get(switch.index()).copied().unwrap_or(NO_RANK)
     }
 
     /// Returns whether a link from `from` to `to` leads up. Two switches without a rank, which
     /// exist only between calls to [`Order::extend`], are compared by index.
     #[inline]
-    pub fn is_up(&self, from: SwitchIndex, to: SwitchIndex) -> bool {
+    pub(crate) fn is_up(&self, from: SwitchIndex, to: SwitchIndex) -> bool {
         (self.rank(to), to) < (self.rank(from), from)
     }
 
     /// Returns whether any two switches that the graph connects have a path in this order.
-    pub fn serves(&mut self, graph: &Graph) -> bool {
+    pub(crate) fn serves(&mut self, graph: &Graph) -> bool {
         let alone = |at: SwitchIndex| !graph.edges(at).iter().any(|e| self.is_up(at, e.to));
         let tops = (0..graph.len() as u32).filter(|&at| alone(SwitchIndex(at))).count();
         let mut components = 0;
@@ -67,7 +67,7 @@ impl Order {
     }
 
     /// Creates the order with these switches, top first.
-    pub fn from_top(switches: &[SwitchIndex]) -> Order {
+    pub(crate) fn from_top(switches: &[SwitchIndex]) -> Order {
         let mut rank = alloc::vec![NO_RANK; switches.len()];
         for (place, at) in switches.iter().enumerate() {
             rank[at.index()] = place as u32;
@@ -77,7 +77,7 @@ impl Order {
 
     /// Returns the switches without a link up in a component that has more than one of them, lowest
     /// first. Returns none if there is no such component.
-    pub fn rival_tops(&mut self, graph: &Graph) -> Vec<SwitchIndex> {
+    pub(crate) fn rival_tops(&mut self, graph: &Graph) -> Vec<SwitchIndex> {
         self.levels.clear();
         self.levels.resize(graph.len(), NO_LEVEL);
         for at in (0..graph.len() as u32).map(SwitchIndex) {
@@ -97,7 +97,7 @@ impl Order {
 
     /// Gives new switches a rank below all others, starting with those next to known switches. The
     /// links of other switches keep their direction.
-    pub fn extend(&mut self, graph: &Graph) {
+    pub(crate) fn extend(&mut self, graph: &Graph) {
         let mut next = self.rank.iter().filter(|&&rank| rank != NO_RANK).max().map_or(0, |r| r + 1);
         self.rank.resize(graph.len(), NO_RANK);
         let known = |&at: &SwitchIndex| self.rank[at.index()] != NO_RANK;
@@ -127,7 +127,7 @@ impl Order {
 
     /// Makes a new order. With `keep_roots`, the top switch of each component stays its root, so
     /// that most links keep their direction.
-    pub fn renew(&mut self, graph: &Graph, keep_roots: bool) {
+    pub(crate) fn renew(&mut self, graph: &Graph, keep_roots: bool) {
         let old = core::mem::take(&mut self.rank);
         self.rank.resize(graph.len(), NO_RANK);
         self.levels.clear();

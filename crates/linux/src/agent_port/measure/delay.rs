@@ -23,7 +23,7 @@ use axon_plane::qcn::CpConfig;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::constants::ethertype;
 use axon_wire::vlan::VlanTag;
-use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Priority, Span, Time, TrafficClass};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Priority, Span, Time, TrafficClass};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::path::Path;
 
@@ -57,7 +57,7 @@ pub enum Query {
 ///
 /// # Errors
 /// Does not occur with the settings in this file.
-pub fn responder() -> Result<CongestionResponder> {
+pub(crate) fn responder() -> Result<CongestionResponder> {
     let config = ResponderConfig {
         mac: SWITCH,
         egress: TO_SINK,
@@ -158,11 +158,6 @@ impl CongestedSwitch {
     /// The agent does not attach within 10 s.
     pub fn wait(&mut self) -> Result<()> {
         wait_for_agent(&mut self.port, &self.clock)
-    }
-
-    /// Returns the bytes queued for the sink.
-    pub fn queue_bytes(&self) -> Bytes {
-        self.node.pipeline().ports().queues().bytes(TO_SINK)
     }
 
     /// Sends one query and returns the time until the answer arrives.

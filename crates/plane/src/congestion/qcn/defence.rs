@@ -76,51 +76,6 @@ pub enum DefenceError {
 }
 
 impl DefenceMode {
-    /// All modes, in the order of their codes in IEEE8021-CN-MIB, which begin with 1.
-    const BY_MIB: [DefenceMode; 4] = [
-        DefenceMode::Disabled,
-        DefenceMode::Interior,
-        DefenceMode::InteriorReady,
-        DefenceMode::Edge,
-    ];
-    /// All modes, in the order of their codes in Linux's dcbnl.h, which begin with 0.
-    const BY_DCBNL: [DefenceMode; 4] = [
-        DefenceMode::Disabled,
-        DefenceMode::Edge,
-        DefenceMode::Interior,
-        DefenceMode::InteriorReady,
-    ];
-
-    /// Returns the mode with `code` in IEEE8021-CN-MIB, 1..=4.
-    pub fn from_mib(code: u8) -> Option<DefenceMode> {
-        DefenceMode::BY_MIB.get(usize::from(code.checked_sub(1)?)).copied()
-    }
-
-    /// Returns the mode with `code` in Linux's dcbnl.h, 0..=3, which differs from the MIB's.
-    pub fn from_dcbnl(code: u8) -> Option<DefenceMode> {
-        DefenceMode::BY_DCBNL.get(usize::from(code)).copied()
-    }
-
-    /// Returns the code in IEEE8021-CN-MIB, 1..=4.
-    pub fn mib(self) -> u8 {
-        match self {
-            DefenceMode::Disabled => 1,
-            DefenceMode::Interior => 2,
-            DefenceMode::InteriorReady => 3,
-            DefenceMode::Edge => 4,
-        }
-    }
-
-    /// Returns the code in Linux's dcbnl.h, 0..=3.
-    pub fn dcbnl(self) -> u8 {
-        match self {
-            DefenceMode::Disabled => 0,
-            DefenceMode::Edge => 1,
-            DefenceMode::Interior => 2,
-            DefenceMode::InteriorReady => 3,
-        }
-    }
-
     /// Returns the name, as in fabric files.
     pub fn name(self) -> &'static str {
         match self {
@@ -141,7 +96,7 @@ impl DefenceConfig {
     ///
     /// # Errors
     /// All eight priorities are CNPVs, or the alternate of one is another.
-    pub fn check(&self) -> Result<(), DefenceError> {
+    pub(crate) fn check(&self) -> Result<(), DefenceError> {
         if self.cnpvs == PrioritySet::ALL {
             return Err(DefenceError::AllPriorities);
         }
@@ -422,17 +377,6 @@ mod tests {
         inside.port[3] = Some(Choice::Admin(DefenceMode::Edge, priority(4)));
         let expected = DefenceError::Alternate { priority: priority(3), alternate: priority(4) };
         assert_eq!(Defences::new(inside).unwrap_err(), expected);
-    }
-
-    #[test]
-    fn the_two_numberings_of_modes_are_kept_apart() {
-        let mib = [1, 2, 3, 4].map(|code| DefenceMode::from_mib(code).unwrap());
-        assert_eq!(mib.map(DefenceMode::mib), [1, 2, 3, 4]);
-        assert_eq!(mib.map(DefenceMode::dcbnl), [0, 2, 3, 1]);
-        let dcbnl = [0, 1, 2, 3].map(|code| DefenceMode::from_dcbnl(code).unwrap());
-        assert_eq!(dcbnl.map(DefenceMode::dcbnl), [0, 1, 2, 3]);
-        assert_eq!([0, 5].map(DefenceMode::from_mib), [None; 2]);
-        assert_eq!(DefenceMode::from_dcbnl(4), None);
     }
 
     proptest! {

@@ -27,7 +27,7 @@ pub struct TokenBucket {
 
 impl TokenBucket {
     /// Returns a bucket at `now`, without credit; with a burst of zero frames are evenly spaced.
-    pub fn new(now: Time, rate: Rate, burst: Bytes) -> TokenBucket {
+    pub(crate) fn new(now: Time, rate: Rate, burst: Bytes) -> TokenBucket {
         TokenBucket { rate, burst: units(burst), credit: 0, at: now }
     }
 
@@ -37,19 +37,19 @@ impl TokenBucket {
     }
 
     /// Sets the rate from `now` on.
-    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
         self.settle(now);
         self.rate = rate;
     }
 
     /// Charges a frame of `bytes` that has left at `now`.
-    pub fn take(&mut self, now: Time, bytes: Bytes) {
+    pub(crate) fn take(&mut self, now: Time, bytes: Bytes) {
         self.settle(now);
         self.credit = self.credit.saturating_sub(units(bytes));
     }
 
     /// Returns the earliest time, not before `now`, at which a frame may leave at this rate.
-    pub fn ready_at(&self, now: Time) -> Time {
+    pub(crate) fn ready_at(&self, now: Time) -> Time {
         let missing = self.credit.min(0).unsigned_abs();
         let ticks = missing.div_ceil(u128::from(self.rate.bits_per_second()));
         let ready = self.at + Span::from_ticks(u64::try_from(ticks).unwrap_or(u64::MAX));

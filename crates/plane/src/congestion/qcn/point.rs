@@ -233,18 +233,14 @@ impl CongestionPoint {
     }
 
     /// Returns the number of sampled frames, including those without a CNM.
-    pub fn samples(&self) -> u64 {
+    pub(crate) fn samples(&self) -> u64 {
         self.samples
     }
 
     /// Returns `cpTransmittedCnms`, the number of CNMs requested.
-    pub fn cnms(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn cnms(&self) -> u64 {
         self.cnms
-    }
-
-    /// Returns the configuration.
-    pub fn config(&self) -> &CpConfig {
-        &self.config
     }
 }
 

@@ -208,7 +208,7 @@ impl ReactionPoint {
     ///
     /// # Errors
     /// A configuration that [`RpConfig::check`] refuses.
-    pub fn new(config: RpConfig, seed: u64) -> Result<ReactionPoint, RpError> {
+    pub(crate) fn new(config: RpConfig, seed: u64) -> Result<ReactionPoint, RpError> {
         config.check()?;
         let max = config.max_rate.bits_per_second();
         Ok(ReactionPoint {
@@ -231,7 +231,8 @@ impl ReactionPoint {
     }
 
     /// Returns the target rate of recovery.
-    pub fn target(&self) -> Rate {
+    #[cfg(test)]
+    pub(crate) fn target(&self) -> Rate {
         self.clamped(self.target)
     }
 
@@ -241,13 +242,9 @@ impl ReactionPoint {
     }
 
     /// Returns the number of CNMs that had an effect.
-    pub fn cnms(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn cnms(&self) -> u64 {
         self.cnms
-    }
-
-    /// Returns the configuration.
-    pub fn config(&self) -> &RpConfig {
-        &self.config
     }
 
     fn clamped(&self, bits: u64) -> Rate {
@@ -255,13 +252,13 @@ impl ReactionPoint {
     }
 
     /// Returns the time of the next call of [`advance`](Self::advance); `None` while inactive.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         (self.active && self.rate < self.config.max_rate.bits_per_second()).then_some(self.timer)
     }
 
     /// Processes a CNM for this flow, received at `now`. A `QntzFb` of zero has no effect; one that
     /// exceeds six bits counts as 63.
-    pub fn notified(&mut self, now: Time, qntz_fb: u8) {
+    pub(crate) fn notified(&mut self, now: Time, qntz_fb: u8) {
         self.advance(now);
         if qntz_fb == 0 {
             return;
@@ -280,7 +277,7 @@ impl ReactionPoint {
     }
 
     /// Records that `bytes` of the flow have left.
-    pub fn sent(&mut self, now: Time, bytes: Bytes) {
+    pub(crate) fn sent(&mut self, now: Time, bytes: Bytes) {
         self.advance(now);
         if !self.active {
             return;
@@ -296,7 +293,7 @@ impl ReactionPoint {
     }
 
     /// Ends the cycles of the timer that are over by `now`. Early or repeated calls are harmless.
-    pub fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         while let Some(timer) = self.deadline().filter(|timer| *timer <= now) {
             self.time_stage = self.time_stage.saturating_add(1);
             let cycle = self.config.time_reset.ticks();
@@ -308,7 +305,7 @@ impl ReactionPoint {
 
     /// Deactivates the reaction point if the flow, which has nothing to send, is back at its full
     /// rate. Returns whether it is inactive.
-    pub fn release(&mut self) -> bool {
+    pub(crate) fn release(&mut self) -> bool {
         if self.rate == self.config.max_rate.bits_per_second() {
             self.active = false;
         }

@@ -11,7 +11,7 @@ impl ClassSet {
     /// The empty set.
     pub const EMPTY: ClassSet = ClassSet(0);
     /// All eight classes.
-    pub const ALL: ClassSet = ClassSet(u8::MAX);
+    pub(crate) const ALL: ClassSet = ClassSet(u8::MAX);
 
     /// Returns the set that contains class `n` if bit `n` of `bits` is set.
     pub const fn from_bits(bits: u8) -> ClassSet {
@@ -19,13 +19,8 @@ impl ClassSet {
     }
 
     /// Returns the set of this one class.
-    pub const fn only(class: TrafficClass) -> ClassSet {
+    pub(crate) const fn only(class: TrafficClass) -> ClassSet {
         ClassSet(1 << class.value())
-    }
-
-    /// Returns the set as bits: bit `n` is set if it contains class `n`.
-    pub const fn bits(self) -> u8 {
-        self.0
     }
 
     /// Returns whether `class` is in the set.
@@ -39,12 +34,12 @@ impl ClassSet {
     }
 
     /// Removes `class`.
-    pub const fn remove(&mut self, class: TrafficClass) {
+    pub(crate) const fn remove(&mut self, class: TrafficClass) {
         self.0 &= !ClassSet::only(class).0;
     }
 
     /// Returns the classes in this set, in `other`, or in both.
-    pub const fn union(self, other: ClassSet) -> ClassSet {
+    pub(crate) const fn union(self, other: ClassSet) -> ClassSet {
         ClassSet(self.0 | other.0)
     }
 
@@ -64,7 +59,7 @@ impl ClassSet {
     }
 
     /// Returns the number of classes in the set, 0 to 8.
-    pub const fn len(self) -> usize {
+    pub(crate) const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
@@ -85,7 +80,7 @@ impl ClassSet {
     }
 
     /// Iterates over the classes in ascending order.
-    pub fn iter(self) -> impl Iterator<Item = TrafficClass> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = TrafficClass> {
         let mut left = self.0;
         core::iter::from_fn(move || {
             let value = left.trailing_zeros();

@@ -38,28 +38,33 @@ pub(super) struct Drr {
 }
 
 impl Drr {
-    pub const fn new(quanta: [u32; PRIORITIES]) -> Drr {
+    pub(crate) const fn new(quanta: [u32; PRIORITIES]) -> Drr {
         let deficits = [0; PRIORITIES];
         Drr { quanta, deficits, turn: TrafficClass::MAX, fresh: ClassSet::ALL }
     }
 
-    pub const fn quanta(&self) -> &[u32; PRIORITIES] {
+    #[cfg(test)]
+    pub(crate) const fn quanta(&self) -> &[u32; PRIORITIES] {
         &self.quanta
     }
 
-    pub const fn set_quantum(&mut self, class: TrafficClass, quantum: u32) {
+    pub(crate) const fn set_quantum(&mut self, class: TrafficClass, quantum: u32) {
         self.quanta[class.index()] = quantum;
     }
 
     /// Records the classes that are empty now.
     #[inline]
-    pub const fn note_empty(&mut self, empty: ClassSet) {
+    pub(crate) const fn note_empty(&mut self, empty: ClassSet) {
         self.fresh = self.fresh.union(empty);
     }
 
     /// Returns the class of the next frame among the ready classes, of which there must be one.
     #[inline]
-    pub fn next(&mut self, ready: ClassSet, cost: impl Fn(TrafficClass) -> u32) -> TrafficClass {
+    pub(crate) fn next(
+        &mut self,
+        ready: ClassSet,
+        cost: impl Fn(TrafficClass) -> u32,
+    ) -> TrafficClass {
         let going_on = ready.difference(self.fresh).contains(self.turn);
         if going_on && cost(self.turn) <= self.deficits[self.turn.index()] {
             return self.turn;
@@ -113,7 +118,7 @@ impl Drr {
 
     /// Charges a sent frame of this cost to its class.
     #[inline]
-    pub const fn sent(&mut self, class: TrafficClass, cost: u32) {
+    pub(crate) const fn sent(&mut self, class: TrafficClass, cost: u32) {
         self.deficits[class.index()] = self.deficits[class.index()].saturating_sub(cost);
     }
 }

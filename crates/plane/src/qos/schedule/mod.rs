@@ -159,7 +159,8 @@ impl Schedule {
     }
 
     /// Returns the current quantum of a class in bytes; `None` if it has none.
-    pub fn quantum_bytes(&self, class: TrafficClass) -> Option<u32> {
+    #[cfg(test)]
+    pub(crate) fn quantum_bytes(&self, class: TrafficClass) -> Option<u32> {
         match &self.share {
             Share::Drr(drr) if self.sharing.union(self.spare).contains(class) => {
                 Some(drr.quanta()[class.index()])

@@ -101,7 +101,7 @@ pub(super) struct Adapt {
 
 impl Adapt {
     /// Returns `None` for fixed quanta.
-    pub fn new(rule: Weights, base: [u32; PRIORITIES], members: ClassSet) -> Option<Adapt> {
+    pub(crate) fn new(rule: Weights, base: [u32; PRIORITIES], members: ClassSet) -> Option<Adapt> {
         let tallies = [Tally::default(); PRIORITIES];
         let (debts, steady) = ([0; PRIORITIES], ClassSet::ALL);
         let adapt = Adapt { rule, window_ends: None, base, members, tallies, debts, steady };
@@ -116,17 +116,17 @@ impl Adapt {
     }
 
     /// Returns the end of the window; `None` before the first.
-    pub const fn deadline(&self) -> Option<Time> {
+    pub(crate) const fn deadline(&self) -> Option<Time> {
         self.window_ends
     }
 
     /// Records the classes that are ready now.
-    pub const fn note_ready(&mut self, ready: ClassSet) {
+    pub(crate) const fn note_ready(&mut self, ready: ClassSet) {
         self.steady = self.steady.intersection(ready);
     }
 
     /// Counts a sent frame of a class.
-    pub fn count(&mut self, class: TrafficClass, bytes: u32, cost: u32) {
+    pub(crate) fn count(&mut self, class: TrafficClass, bytes: u32, cost: u32) {
         let tally = &mut self.tallies[class.index()];
         let size = match self.rule {
             Weights::Fixed => bytes,

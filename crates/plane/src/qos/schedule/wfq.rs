@@ -28,17 +28,21 @@ pub(super) struct Wfq {
 }
 
 impl Wfq {
-    pub const fn new(weights: [u32; PRIORITIES]) -> Wfq {
+    pub(crate) const fn new(weights: [u32; PRIORITIES]) -> Wfq {
         Wfq { weights, ends: [0; PRIORITIES], fresh: ClassSet::ALL }
     }
 
     /// Records the classes that are empty or paused now.
-    pub const fn note_idle(&mut self, idle: ClassSet) {
+    pub(crate) const fn note_idle(&mut self, idle: ClassSet) {
         self.fresh = self.fresh.union(idle);
     }
 
     /// Returns the class of the next frame among the ready classes, of which there must be one.
-    pub fn next(&mut self, ready: ClassSet, cost: impl Fn(TrafficClass) -> u32) -> TrafficClass {
+    pub(crate) fn next(
+        &mut self,
+        ready: ClassSet,
+        cost: impl Fn(TrafficClass) -> u32,
+    ) -> TrafficClass {
         for class in ready.intersection(self.fresh).iter() {
             self.ends[class.index()] = self.ends[class.index()].max(0);
         }
@@ -49,7 +53,7 @@ impl Wfq {
     }
 
     /// Charges a sent frame of this cost to its class.
-    pub fn sent(&mut self, class: TrafficClass, cost: u32) {
+    pub(crate) fn sent(&mut self, class: TrafficClass, cost: u32) {
         self.ends[class.index()] += self.span(class, cost);
         let now = self.ends[class.index()];
         for end in &mut self.ends {

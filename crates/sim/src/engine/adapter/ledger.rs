@@ -1,8 +1,8 @@
 //! The ledger of a station: its frames in all incarnations.
 
 use crate::engine::accounts::Accounts;
-use crate::host::lost::LostDatagrams;
 use axon_node::Drop;
+use axon_simhost::lost::LostDatagrams;
 
 /// Frames of a station. The counters of passing frames come first.
 #[derive(Debug, Default)]

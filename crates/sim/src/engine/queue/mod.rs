@@ -60,7 +60,7 @@ impl<E> Queue<E> {
     /// # Panics
     /// With more than 2^32 queued events.
     #[inline(always)]
-    pub fn push(&mut self, key: Key, event: E) {
+    pub(crate) fn push(&mut self, key: Key, event: E) {
         self.len += 1;
         match self.lanes.lane_of(key) {
             Some(lane) => self.lanes.push(lane, key, event),
@@ -76,13 +76,13 @@ impl<E> Queue<E> {
     }
 
     /// Takes the earliest event.
-    pub fn pop(&mut self) -> Option<(Key, E)> {
+    pub(crate) fn pop(&mut self) -> Option<(Key, E)> {
         self.pop_until(Time::MAX)
     }
 
     /// Takes the earliest event, if it is due at or before `limit`.
     #[inline(always)]
-    pub fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
+    pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
         let first = self.lanes.first();
         if first >= self.calendar_from {
             return self.pop_either(limit.ticks());
@@ -120,7 +120,7 @@ impl<E> Queue<E> {
     /// Extends the prefetch range if all shown events, or many others, were taken, unless the next
     /// event is beyond `limit`. Returns whether it did. Calling this is optional.
     #[inline]
-    pub fn begin(&mut self, limit: Time) -> bool {
+    pub(crate) fn begin(&mut self, limit: Time) -> bool {
         let next = self.lanes.first().min(self.calendar_from);
         let goes_on = next <= self.shown && (1..=4 * TOGETHER).contains(&self.taken);
         if goes_on || next > limit.ticks() || self.is_empty() {
@@ -142,29 +142,30 @@ impl<E> Queue<E> {
     }
 
     /// Calls `show` with the remaining events in the range of [`Queue::begin`].
-    pub fn each_begun<'a>(&'a self, show: &mut impl FnMut(&'a E)) {
+    pub(crate) fn each_begun<'a>(&'a self, show: &mut impl FnMut(&'a E)) {
         self.lanes.each_until(self.shown, show);
         self.calendar.each_until(self.shown, show);
     }
 
     /// Returns the key of the earliest event.
-    pub fn peek(&self) -> Option<Key> {
+    pub(crate) fn peek(&self) -> Option<Key> {
         let both = self.lanes.order().into_iter().chain(self.calendar.peek());
         both.min().map(Order::key)
     }
 
     /// Returns the queued events, in no particular order; for counting only.
-    pub fn iter(&self) -> impl Iterator<Item = &E> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
         self.lanes.iter().chain(self.calendar.iter())
     }
 
     /// Returns the number of queued events.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Returns whether the queue is empty.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 }

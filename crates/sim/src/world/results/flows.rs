@@ -32,7 +32,7 @@ pub struct Times {
 
 impl Times {
     /// Returns the distribution of a histogram, or `None` if it is empty.
-    pub fn of(histogram: &Histogram) -> Option<Times> {
+    pub(crate) fn of(histogram: &Histogram) -> Option<Times> {
         Some(Times {
             count: histogram.count(),
             min_ns: histogram.min()?.as_nanos(),
@@ -194,7 +194,7 @@ impl<'a> Flows<'a> {
 
     /// Returns the times of each entry of the traffic: durations of its flows' completed items, or
     /// else latencies of their datagrams, for all of its flows together.
-    pub fn times(&self) -> Vec<EntryTimes> {
+    pub(crate) fn times(&self) -> Vec<EntryTimes> {
         let names = self.fabric.traffic.iter();
         let mut all: Vec<(EntryTimes, Histogram)> = names
             .map(|entry| {

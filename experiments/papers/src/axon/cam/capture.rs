@@ -36,7 +36,7 @@ pub struct Ending {
 ///
 /// # Errors
 /// The file cannot be read or is neither.
-pub fn read(path: &Path, mut each: impl FnMut(Destination)) -> Result<Ending> {
+pub(crate) fn read(path: &Path, mut each: impl FnMut(Destination)) -> Result<Ending> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
     let reader = Reader::new(file);

@@ -56,7 +56,7 @@ impl<K: Hash + Eq> Default for Distances<K> {
 
 impl<K: Hash + Eq> Distances<K> {
     /// Adds the next packet, to `key`.
-    pub fn packet(&mut self, key: K) {
+    pub(crate) fn packet(&mut self, key: K) {
         if self.next + 1 == self.tree.len() {
             self.move_together();
         }
@@ -107,7 +107,7 @@ impl<K: Hash + Eq> Distances<K> {
     }
 
     /// Returns the resulting curve.
-    pub fn curve(&self) -> Curve {
+    pub(crate) fn curve(&self) -> Curve {
         let sums = |of: &BTreeMap<u64, u64>| {
             let mut sum = 0;
             let add = |(&distance, &count): (&u64, &u64)| {
@@ -154,27 +154,27 @@ impl Curve {
     }
 
     /// Returns the number of hits with `entries` entries.
-    pub fn hits(&self, reading: Reading, entries: u64) -> u64 {
+    pub(crate) fn hits(&self, reading: Reading, entries: u64) -> u64 {
         let sums = self.sums(reading);
         let within = sums.partition_point(|&(distance, _)| distance <= entries);
         within.checked_sub(1).map_or(0, |at| sums[at].1)
     }
 
     /// Returns the hit rate of all lookups, 0 to 1; 0 if there were none.
-    pub fn hit_rate(&self, reading: Reading, entries: u64) -> f64 {
+    pub(crate) fn hit_rate(&self, reading: Reading, entries: u64) -> f64 {
         self.hits(reading, entries) as f64 / self.packets.max(1) as f64
     }
 
     /// Returns the hit rate of repeated lookups (all but the first of each address), 0 to 1; 0 if
     /// there were none.
-    pub fn reuse_hit_rate(&self, reading: Reading, entries: u64) -> f64 {
+    pub(crate) fn reuse_hit_rate(&self, reading: Reading, entries: u64) -> f64 {
         let could = self.packets - self.addresses;
         self.hits(reading, entries) as f64 / could.max(1) as f64
     }
 
     /// Returns the fewest entries with which `per_mille` thousandths of the repeated lookups hit;
     /// `None` if there were none.
-    pub fn entries_for(&self, reading: Reading, per_mille: u64) -> Option<u64> {
+    pub(crate) fn entries_for(&self, reading: Reading, per_mille: u64) -> Option<u64> {
         let wanted = ((self.packets - self.addresses) * per_mille).div_ceil(1000).max(1);
         let sums = self.sums(reading);
         let at = sums.partition_point(|&(_, hits)| hits < wanted);
@@ -182,7 +182,7 @@ impl Curve {
     }
 
     /// Returns the longest distance: with this many entries all repeated lookups hit.
-    pub fn distance_max(&self, reading: Reading) -> u64 {
+    pub(crate) fn distance_max(&self, reading: Reading) -> u64 {
         self.sums(reading).last().map_or(0, |&(distance, _)| distance)
     }
 }

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 /// Entries that the paper finds sufficient at every port.
-pub const PAPER_ENTRIES: u64 = 4000;
+pub(crate) const PAPER_ENTRIES: u64 = 4000;
 /// Sizes within a factor of ten at which curves are drawn.
 const STEPS: [u64; 10] = [10, 13, 16, 20, 25, 32, 40, 50, 63, 80];
 /// Thousandths of the repeated lookups that the fewest entries are stated for.
@@ -61,7 +61,7 @@ pub fn analyse(path: &Path) -> Result<Report> {
 }
 
 /// Returns the sizes at which a curve is drawn, up to the first that holds all.
-pub fn sizes(most: u64) -> Vec<u64> {
+pub(crate) fn sizes(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = (1..10).collect();
     let mut decade = 1;
     while sizes.last().is_some_and(|&last| last < most) {
@@ -213,7 +213,7 @@ impl CurveJson {
 }
 
 /// Returns hit rates against entries for some curves, in both interpretations.
-pub fn drawn(title: &str, curves: &[(&str, &Curve)]) -> (Table, Plot) {
+pub(crate) fn drawn(title: &str, curves: &[(&str, &Curve)]) -> (Table, Plot) {
     let columns = ["addresses", "entries", "hit rate, LRU", "hit rate, packets in between"];
     let mut table = Table::new("cam", &columns);
     let mut series = Vec::new();

@@ -34,7 +34,7 @@ pub struct Statistics {
 /// Port at the edge, through which all external traffic passes (the place of CESCA-I, paper 001
 /// §5.3): destinations in the whole Internet, thousands of flows at a time, half of them of one
 /// packet (scans, name servers).
-pub const EDGE: Statistics = Statistics {
+pub(crate) const EDGE: Statistics = Statistics {
     name: "edge",
     destinations: 200_000,
     active: 2_000,
@@ -44,12 +44,12 @@ pub const EDGE: Statistics = Statistics {
 };
 
 /// Edge port without the short flows, for which the paper's 4,000 entries suffice.
-pub const EDGE_LONG: Statistics =
+pub(crate) const EDGE_LONG: Statistics =
     Statistics { name: "edge, flows of 6 packets or more", flow_packets_min: 6, ..EDGE };
 
 /// Port between two parts of a data center (the place of LBNL): thousands of servers, hundreds of
 /// flows at a time, longer ones.
-pub const DATA_CENTER: Statistics = Statistics {
+pub(crate) const DATA_CENTER: Statistics = Statistics {
     name: "data center, flows of 6 packets or more",
     destinations: 8_000,
     active: 300,
@@ -78,7 +78,7 @@ struct Flow {
 
 impl Trace {
     /// Creates a trace, different for every seed.
-    pub fn new(statistics: Statistics, seed: u64) -> Trace {
+    pub(crate) fn new(statistics: Statistics, seed: u64) -> Trace {
         let weights = (1..=statistics.destinations).map(|rank| WEIGHT / rank);
         let sums = weights.scan(0, |sum, weight| {
             *sum += weight;
@@ -102,7 +102,7 @@ impl Trace {
     }
 
     /// Returns the number of flows begun so far, including those before the first packet.
-    pub fn flows(&self) -> u64 {
+    pub(crate) fn flows(&self) -> u64 {
         self.begun
     }
 

@@ -27,7 +27,7 @@ impl Drop for Guard {
 ///
 /// # Errors
 /// The lab does not come up, or ping(8) gets no answers.
-pub fn shortest(switches: usize, data_bytes: &[u16], folder: &Path) -> Result<Vec<Span>> {
+pub(crate) fn shortest(switches: usize, data_bytes: &[u16], folder: &Path) -> Result<Vec<Span>> {
     let names: Vec<String> = (1..=switches).map(|number| format!("s{number}")).collect();
     let links: Vec<String> =
         names.windows(2).map(|pair| format!("[{}, {}]", pair[0], pair[1])).collect();

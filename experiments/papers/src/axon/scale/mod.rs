@@ -29,7 +29,7 @@ use axon_sim::{Setup, World};
 use axon_wire::{Span, Time};
 
 /// Questions per second of a host, in the stated figures.
-pub const ASKS_PER_SECOND: f64 = 10.0;
+pub(crate) const ASKS_PER_SECOND: f64 = 10.0;
 /// Timeout of the start of a network.
 const BOOT_MAX: Span = Span::from_secs(60);
 /// Time for a bridged network to build its spanning tree.
@@ -37,9 +37,9 @@ const TREE: Span = Span::from_secs(8);
 /// Length of the idle measurement: the interval in which switches refresh their state.
 const IDLE: Span = Span::from_secs(3);
 /// Time over which hosts begin their questions.
-pub const ASKING: Span = Span::from_secs(5);
+pub(crate) const ASKING: Span = Span::from_secs(5);
 /// Default interval between questions of a host: back to back.
-pub const AT_ONCE: Span = Span::from_millis(10);
+pub(crate) const AT_ONCE: Span = Span::from_millis(10);
 /// An ARP request or reply on a plain Ethernet: padded, with FCS.
 const ARP_BYTES: f64 = 64.0;
 
@@ -56,7 +56,7 @@ pub struct Spread {
 
 impl Spread {
     /// Returns the value in another unit.
-    pub fn times(self, factor: f64) -> Spread {
+    pub(crate) fn times(self, factor: f64) -> Spread {
         let Spread { mean, mean_of_all, max } = self;
         Spread { mean: mean * factor, mean_of_all: mean_of_all * factor, max: max * factor }
     }
@@ -109,7 +109,7 @@ pub struct Asked {
 /// Returns a remark if the controller's link could not carry the stated rate of questions.
 /// Questions come more slowly in the run and are scaled, as in the paper, so the result has no
 /// queueing or drops of the full rate.
-pub fn beyond_the_link(fabric: &Fabric, hosts: usize, asked: &Asked) -> Option<String> {
+pub(crate) fn beyond_the_link(fabric: &Fabric, hosts: usize, asked: &Asked) -> Option<String> {
     let rate = fabric.controller.wire.rate.bits_per_second() as f64 * 1e-6;
     let mbps = asked.controller_mbps;
     (mbps > rate).then(|| {
@@ -136,7 +136,7 @@ pub struct Run {
 impl Run {
     /// Creates a network that has just been switched on. Hosts announce themselves within the first
     /// second, or, if `cold`, never.
-    pub fn new(context: &Context, fabric: &Fabric, seed: u64, cold: bool) -> Run {
+    pub(crate) fn new(context: &Context, fabric: &Fabric, seed: u64, cold: bool) -> Run {
         let announce_within = (!cold).then_some(Span::from_secs(1));
         let arp_hosts = Some(ArpHosts { announce_within, ..ArpHosts::default() });
         let mut world = World::begin(fabric, Setup { seed, arp_hosts, ..Setup::default() });
@@ -170,7 +170,7 @@ impl Run {
     }
 
     /// Returns the distribution of a per-link figure.
-    pub fn spread(&self, per_link: &[f64]) -> Spread {
+    pub(crate) fn spread(&self, per_link: &[f64]) -> Spread {
         let cables = self.world.fabric().links.len();
         let controller = self.world.layout().controller_link().0;
         let managed = match self.world.fabric().network {
@@ -191,7 +191,7 @@ impl Run {
     ///
     /// # Errors
     /// The network does not converge within a minute of simulated time, or the user stops the run.
-    pub fn boot(&mut self, context: &mut Context) -> Result<Boot> {
+    pub(crate) fn boot(&mut self, context: &mut Context) -> Result<Boot> {
         if matches!(self.world.fabric().network, Network::Ethernet | Network::Ecmp) {
             self.go_on(context, TREE)?;
             let bytes = self.spread(&self.bytes());
@@ -258,7 +258,7 @@ impl Run {
     ///
     /// # Errors
     /// The user stops the run.
-    pub fn idle(&mut self, context: &mut Context) -> Result<Spread> {
+    pub(crate) fn idle(&mut self, context: &mut Context) -> Result<Spread> {
         let (before, ways, classes) = (self.bytes(), self.ways(), self.classes());
         self.go_on(context, IDLE)?;
         let seconds = IDLE.as_millis() as f64 / 1000.0;
@@ -274,17 +274,17 @@ impl Run {
 
     /// Returns the idle load of the average link between switches by class of frame, in Mb/s, as
     /// measured by [`Run::idle`].
-    pub fn idle_by_class(&self) -> ByClass {
+    pub(crate) fn idle_by_class(&self) -> ByClass {
         named(self.idle.classes.map(|rate| rate * 1e-6))
     }
 
     /// Returns the idle measurement, for another run on the same fabric.
-    pub fn into_idle(self) -> Idle {
+    pub(crate) fn into_idle(self) -> Idle {
         self.idle
     }
 
     /// Takes over the idle measurement of another run on the same fabric.
-    pub fn take_idle(&mut self, idle: Idle) {
+    pub(crate) fn take_idle(&mut self, idle: Idle) {
         self.idle = idle;
     }
 
@@ -354,7 +354,7 @@ fn named(figures: [f64; 4]) -> ByClass {
 
 /// Returns the least load of one Ethernet link in Mb/s: every request of every host, since requests
 /// are broadcast (001 §5.4).
-pub fn ethernet_mbps(hosts: usize) -> f64 {
+pub(crate) fn ethernet_mbps(hosts: usize) -> f64 {
     hosts as f64 * ASKS_PER_SECOND * ARP_BYTES * 8.0 * 1e-6
 }
 

@@ -15,7 +15,7 @@ use oorandom::Rand64;
 const LBNL_ASKS: u32 = 5;
 
 /// Returns `asks` random questions for every host.
-pub fn random(hosts: usize, asks: usize, seed: u64) -> Vec<Vec<u32>> {
+pub(crate) fn random(hosts: usize, asks: usize, seed: u64) -> Vec<Vec<u32>> {
     let mut dice = Rand64::new(u128::from(seed) << 64 | 0x7261_6e64);
     let mut draw = |_: u32| dice.rand_range(0..hosts as u64) as u32;
     (0..hosts as u32).map(|host| others(host, asks.min(hosts - 1), || draw(host))).collect()
@@ -23,7 +23,7 @@ pub fn random(hosts: usize, asks: usize, seed: u64) -> Vec<Vec<u32>> {
 
 /// Returns LBNL-like questions. `placement` selects the mapping of hosts to places; the questions
 /// depend on `seed` alone.
-pub fn lbnl(hosts: usize, seed: u64, placement: u64) -> Vec<Vec<u32>> {
+pub(crate) fn lbnl(hosts: usize, seed: u64, placement: u64) -> Vec<Vec<u32>> {
     let mut asked = Vec::with_capacity(hosts);
     for questions in arp_questions(ArpPattern::Lbnl, hosts, LBNL_ASKS, seed) {
         let mut others: Vec<u32> = Vec::with_capacity(questions.len());

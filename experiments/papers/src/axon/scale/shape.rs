@@ -24,7 +24,7 @@ pub enum Shape {
 
 impl Shape {
     /// All five topologies.
-    pub const ALL: [Shape; 5] = [
+    pub(crate) const ALL: [Shape; 5] = [
         Shape::Torus,
         Shape::FatTree,
         Shape::FlattenedButterfly,
@@ -48,7 +48,7 @@ impl Shape {
     ///
     /// # Errors
     /// There is none of this size: see `axon_fabric`.
-    pub fn fabric(self, hosts: usize, seed: u64) -> Result<Fabric> {
+    pub(crate) fn fabric(self, hosts: usize, seed: u64) -> Result<Fabric> {
         let few = hosts.div_ceil(HOSTS_PER_SWITCH);
         let k = (2..).find(|k: &usize| k.pow(3) >= hosts).unwrap_or(2);
         let random = |switches, degree| {
@@ -78,7 +78,7 @@ impl Shape {
 
 /// Returns rows and columns of the torus for a number of hosts: rings of 100 if there are switches
 /// enough for ten, nearly square below.
-pub fn rings(hosts: usize) -> (usize, usize) {
+pub(crate) fn rings(hosts: usize) -> (usize, usize) {
     let switches = hosts.div_ceil(HOSTS_PER_SWITCH);
     if switches >= 1000 {
         return (switches.div_ceil(100), 100);
@@ -88,7 +88,7 @@ pub fn rings(hosts: usize) -> (usize, usize) {
 }
 
 /// Returns the mean number of links between two random switches of that torus, by a shortest path.
-pub fn torus_hops((rows, cols): (usize, usize)) -> f64 {
+pub(crate) fn torus_hops((rows, cols): (usize, usize)) -> f64 {
     let ring = |count: usize| (count * count / 4) as f64 / count as f64;
     ring(rows) + ring(cols)
 }

@@ -13,7 +13,7 @@ use axon_wire::{Bytes, Rate, Span};
 use std::path::Path;
 
 /// Experiment `axon/table1`: six flows over a line and over a ring.
-pub const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "axon/table1",
     file: file!(),
     title: "Six flows over a line and over a ring",

@@ -19,7 +19,7 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 /// Phases of Axon-ARP.
-pub const PHASES: usize = 4;
+pub(crate) const PHASES: usize = 4;
 /// Steps of one set-up, each in one call: the switch sends its request, the controller decides, the
 /// target switch requests its host, the target switch answers, the source switch answers.
 const STEPS: usize = 5;
@@ -54,7 +54,7 @@ impl Bench {
     ///
     /// # Errors
     /// The fabric cannot be built, or not every host gets its address.
-    pub fn build(switches: usize, hosts: usize, seed: u64) -> Result<Bench> {
+    pub(crate) fn build(switches: usize, hosts: usize, seed: u64) -> Result<Bench> {
         let fabric = Line { switches, hosts_per_switch: hosts, ..Line::default() }.fabric()?;
         let mut world = World::new(&fabric, seed);
         let booted = world.run_until_true(Time::ZERO + Span::from_secs(30), |world| {
@@ -110,7 +110,7 @@ impl Bench {
     ///
     /// # Errors
     /// A set-up does not go through its five steps.
-    pub fn measure(&mut self) -> Result<Phases> {
+    pub(crate) fn measure(&mut self) -> Result<Phases> {
         let last = self.fabric.switches.len() - 1;
         let at = |switch: usize| -> Vec<usize> {
             let hosts = self.fabric.hosts.iter().enumerate();

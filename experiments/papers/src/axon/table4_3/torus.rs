@@ -33,7 +33,7 @@ pub struct Decisions {
 ///
 /// # Errors
 /// The fabric cannot be built, or a request is not answered.
-pub fn decisions_per_second(seed: u64, count: usize) -> Result<Decisions> {
+pub(crate) fn decisions_per_second(seed: u64, count: usize) -> Result<Decisions> {
     let fabric = axon_fabric::parse(Path::new("torus.yaml"), FABRIC).context("the torus")?;
     let mut planned = Planned::new(&fabric, RouterKind::default().build(seed, 1), seed);
     let hosts = fabric.hosts.len() as u64;
