@@ -52,9 +52,9 @@ const EDGES_MAX: usize = 1023;
 const ADDRESSES_MAX: usize = 8192;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
-pub(crate) const EXPECTED: &str = "layers of switches, hosts at the first, the last of which is as far \
-     from all of the first: a fat tree or leaves and spines; at most 1023 edge switches, hosts and \
-     edge switches at most 8191; no host in 100.64.0.0/10";
+pub(crate) const EXPECTED: &str = "layers of switches, hosts at the first, the last of which is as \
+     far from all of the first: a fat tree or leaves and spines; at most 1023 edge switches, hosts \
+     and edge switches at most 8191; no host in 100.64.0.0/10";
 
 /// Tables of one switch.
 #[derive(Clone, Debug)]
