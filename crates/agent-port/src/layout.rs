@@ -1,4 +1,4 @@
-//! Layout of the shared memory of an agent port, version [`VERSION`]: offsets and descriptors. Both
+//! Layout of the shared memory of an agent port, version `VERSION`: offsets and descriptors. Both
 //! sides use this file. A client in another language must follow it.
 //!
 //! All numbers are little-endian. From the start of the memory:

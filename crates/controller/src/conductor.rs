@@ -290,10 +290,7 @@ impl Controller {
     /// under any policy.
     ///
     /// # Errors
-    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]. Nothing has changed.
-    ///
-    /// [`Policy::change_pair`]: crate::policy::Policy::change_pair
-    /// [`Policy::change_quarantine`]: crate::policy::Policy::change_quarantine
+    /// Those of `Policy::change_pair` and `Policy::change_quarantine`. Nothing has changed.
     pub fn change_policy(
         &mut self,
         now: Time,

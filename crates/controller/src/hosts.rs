@@ -144,7 +144,7 @@ pub enum Withdrawn {
     Nothing,
     /// The host is now at the location of an older claim.
     Moved(HostIndex),
-    /// No claim is left. Call [`HostTable::forget`] once the flows of the host are removed.
+    /// No claim is left. Call `HostTable::forget` once the flows of the host are removed.
     Gone(HostIndex),
 }
 
@@ -329,7 +329,7 @@ impl HostTable {
     /// Returns the location of a host before its last move, with the address to query. Returns
     /// `None` if there is nothing to query, or if the move is the answer to the last query and came
     /// within a second. The next query is deferred if the last one was less than a second ago, see
-    /// [`HostTable::verify_due`].
+    /// `HostTable::verify_due`.
     ///
     /// A host that returns later than that has moved again. The location that it has left must then
     /// be queried, because otherwise the edge there would not report the host when it returns.

@@ -43,7 +43,7 @@ pub enum DcbEvent {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
     /// The operational state has changed. Apply [`DcbPort::operational`] and
-    /// [`DcbPort::treatments`] before the next frame is handled.
+    /// `DcbPort::treatments` before the next frame is handled.
     Operational,
     /// This note has just begun to apply.
     Note(DcbxNote),

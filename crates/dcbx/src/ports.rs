@@ -29,7 +29,7 @@ pub struct DcbxNodeConfig {
 /// Maximum length of a name as sent, in bytes. An LLDP ID has room for it and a port number.
 pub(crate) const NAME_BYTES_MAX: usize = 240;
 
-/// Returns the part of a name that is sent, at most [`NAME_BYTES_MAX`] bytes.
+/// Returns the part of a name that is sent, at most `NAME_BYTES_MAX` bytes.
 pub fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }

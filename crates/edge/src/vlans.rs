@@ -198,7 +198,7 @@ impl Edges {
         (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)))
     }
 
-    /// Calls [`Call::waited_for_list`].
+    /// Calls `Call::waited_for_list`.
     pub fn waited_for_list(
         &mut self,
         (now, port, vlan): (Time, PortNo, VlanId),

@@ -14,17 +14,17 @@ pub(crate) fn sample(topology: &str) -> Fabric {
     }
 }
 
-/// Returns a line of switches with defaults throughout. Panics like [`sample()`].
+/// Returns a line of switches with defaults throughout. Panics like `sample()`.
 pub fn line(switches: usize, hosts_per_switch: usize) -> Fabric {
     sample(&format!("line: {{ switches: {switches}, hosts_per_switch: {hosts_per_switch} }}"))
 }
 
-/// Returns a ring of switches with defaults throughout. Panics like [`sample()`].
+/// Returns a ring of switches with defaults throughout. Panics like `sample()`.
 pub fn ring(switches: usize, hosts_per_switch: usize) -> Fabric {
     sample(&format!("ring: {{ switches: {switches}, hosts_per_switch: {hosts_per_switch} }}"))
 }
 
-/// Returns a fat tree of `k`-port switches with defaults throughout. Panics like [`sample()`].
+/// Returns a fat tree of `k`-port switches with defaults throughout. Panics like `sample()`.
 pub fn fat_tree(k: usize) -> Fabric {
     sample(&format!("fat_tree: {{ k: {k} }}"))
 }

@@ -69,7 +69,7 @@ impl Plan {
 }
 
 impl Lab {
-    /// Takes a link down or restores it, at both ends. [`Plan::link`] describes its name. Returns
+    /// Takes a link down or restores it, at both ends. `Plan::link` describes its name. Returns
     /// the ports at its ends. A host whose link is restored announces its addresses until the
     /// fabric knows them, for at most five seconds.
     ///

@@ -29,7 +29,7 @@ pub struct Plan {
     /// Hosts, with their configuration.
     pub hosts: Vec<HostPlan>,
     /// Agents of the fabric file, each at a port of its switch. The agents that add DCB to hosts
-    /// are in [`Plan::host_agents`].
+    /// are in `Plan::host_agents`.
     pub attached: Vec<AttachedPlan>,
     /// Links.
     pub cables: Vec<Cable>,

@@ -13,7 +13,7 @@ pub(crate) const SLACK: Span = Span::from_millis(2);
 ///
 /// The wire keeps its own time, `free_at`, which advances by exactly the duration of each frame. If
 /// a timer fires late, `free_at` lags behind the clock, and the following frames go at once until
-/// it has caught up. Jitter therefore does not lower the rate. The lag is bounded by [`SLACK`], so
+/// it has caught up. Jitter therefore does not lower the rate. The lag is bounded by `SLACK`, so
 /// that an idle wire does not send a long burst.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {

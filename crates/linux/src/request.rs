@@ -2,7 +2,7 @@
 //! connection, with one line of JSON for the [`Command`] and one for the [`Reply`].
 //!
 //! The run loop never blocks on a client. A connection holds one command of at most
-//! [`REQUEST_BYTES_MAX`] bytes. If [`ASKERS_MAX`] connections have no complete command and another
+//! `REQUEST_BYTES_MAX` bytes. If `ASKERS_MAX` connections have no complete command and another
 //! client connects, the oldest of them is closed.
 
 use crate::socket;

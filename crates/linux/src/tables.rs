@@ -10,7 +10,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// No daemon accepts commands there, the daemon is not a programmable switch, or the request is
-/// longer than [`request::REQUEST_BYTES_MAX`] allows.
+/// longer than `request::REQUEST_BYTES_MAX` allows.
 pub fn ask(socket: &Path, asked: &TablesRequest) -> Result<TablesAnswer> {
     let done = request::ask(socket, Request::Tables(asked.to_bytes()))?;
     let Done::Tables(answer) = done else { bail!("{done:?} is no answer to this") };

@@ -210,7 +210,7 @@ pub fn set_vid(frame: &mut [u8], vid: u16) {
     }
 }
 
-/// Returns the EtherType (or length) of an Ethernet frame behind at most [`TAGS_MAX`] tags, and its
+/// Returns the EtherType (or length) of an Ethernet frame behind at most `TAGS_MAX` tags, and its
 /// byte offset. Returns `None` if the frame is too short.
 pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = AFTER_ADDRESSES;

@@ -2,7 +2,7 @@
 //!
 //! Two captures run on each port from before its first frame in the demo until after its last. One
 //! captures everything but bulk data, with whole frames. The other captures bulk data, with the
-//! first [`BULK_SNAP_BYTES`] bytes of each frame, which is enough for all headers. The two filters
+//! first `BULK_SNAP_BYTES` bytes of each frame, which is enough for all headers. The two filters
 //! are complements, so no frame escapes both. tshark recognizes that the frames in the second
 //! capture are truncated, not malformed.
 
@@ -83,7 +83,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Starts `command`, which [`command`] has made for the same `take`.
+    /// Starts `command`, which `command` has made for the same `take`.
     ///
     /// # Errors
     /// The command cannot be started.

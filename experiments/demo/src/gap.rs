@@ -100,7 +100,7 @@ pub struct Arrival {
     pub received: u64,
 }
 
-/// Parses the output of [`receive`].
+/// Parses the output of `receive`.
 ///
 /// # Errors
 /// A line does not consist of three numbers.

@@ -117,7 +117,7 @@ impl Forwarder {
     /// host.
     ///
     /// # Errors
-    /// The size is outside [`PACKET_BYTES`], or the host's service time is invalid.
+    /// The size is outside `PACKET_BYTES`, or the host's service time is invalid.
     pub fn network(&self, bytes: u64) -> Result<Network, ModelError> {
         if !PACKET_BYTES.contains(&bytes) {
             let (least, most) = (*PACKET_BYTES.start(), *PACKET_BYTES.end());

@@ -168,7 +168,7 @@ pub(crate) fn tlp_bytes(scheme: Scheme, bytes: u64) -> (u64, u64) {
 /// Returns the queueing network of a forwarder for frames of `bytes` bytes, without FCS.
 ///
 /// # Errors
-/// The size is outside [`FRAME_BYTES`].
+/// The size is outside `FRAME_BYTES`.
 pub fn network(nic: Ethernet, scheme: Scheme, bytes: u64) -> Result<Network, ModelError> {
     if !FRAME_BYTES.contains(&bytes) {
         let (least, most) = (*FRAME_BYTES.start(), *FRAME_BYTES.end());

@@ -6,7 +6,7 @@
 //! recently used answers are evicted for new ones.
 //!
 //! **Writes.** A write removes its key. A reply that the server sent before the write reached it
-//! may pass after that, so replies with that key are not stored for a second ([`SETTLE`]). The
+//! may pass after that, so replies with that key are not stored for a second (`SETTLE`). The
 //! cache does not see a write that takes another path or uses TCP, so the time to live of an entry
 //! bounds the age of an answer. A write in fragments has no readable key, so it removes all keys.
 //!

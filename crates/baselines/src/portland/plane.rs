@@ -52,7 +52,7 @@ pub struct PortLandConfig {
 /// pod has 13 bits: five in the first octet, above 110, and eight in the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// Pod, 0 to [`Location::PODS`] - 1.
+    /// Pod, 0 to `Location::PODS` - 1.
     pub pod: u16,
     /// Position of the edge switch within the pod.
     pub position: u8,

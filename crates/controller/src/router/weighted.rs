@@ -12,11 +12,11 @@ const DETOUR_MAX: u16 = 2;
 
 /// Gives each flow the path that is cheapest when the flow is placed.
 ///
-/// [`Weighted::spain`] follows paper 001 §5.5. The weight of a link is its number of flows times a
+/// `Weighted::spain` follows paper 001 §5.5. The weight of a link is its number of flows times a
 /// large number, plus one. A flow that has been placed never moves. Paths may have any length, so
 /// the first flows in an empty fabric take long detours over empty links.
 ///
-/// [`Weighted::balanced`] is our own, with three differences:
+/// `Weighted::balanced` is our own, with three differences:
 ///
 /// - The weight is the square of the number of flows, plus one. The sum of the weights on a path is
 ///   then the amount that the flow adds to the sum, over all links, of 1² + 2² + ... + flows². A

@@ -56,7 +56,7 @@ pub struct RunOptions {
     /// Recording of the node.
     pub record: Option<RecordSetup>,
     /// Kernel ports, if the kernel carries the frames. The node then uses their
-    /// [plane](KernelPorts::plane).
+    /// plane.
     pub kernel: Option<KernelPorts>,
 }
 

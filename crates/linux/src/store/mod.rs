@@ -142,7 +142,7 @@ impl Store {
         self.keep_changes(changes);
     }
 
-    /// Stores changes as [`Store::keep`] does. A change that has no effect is not written.
+    /// Stores changes as `Store::keep` does. A change that has no effect is not written.
     pub fn keep_changes<'a>(&mut self, changes: impl Iterator<Item = &'a StoreChange>) {
         let payloads: Vec<Vec<u8>> = changes.filter_map(|change| self.enter(change)).collect();
         if payloads.is_empty() {

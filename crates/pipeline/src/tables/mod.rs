@@ -106,7 +106,7 @@ impl Tables {
     }
 
     /// Looks up a frame, and counts it at the winning entry. If that leaves the decision to other
-    /// entries, [`Tables::lookup_deciding`] finds it.
+    /// entries, `Tables::lookup_deciding` finds it.
     #[inline]
     pub fn lookup(
         &mut self,

@@ -2,7 +2,7 @@
 //!
 //! A growing queue can signal congestion to ECN-capable sources, such as TCP, by two bits of the IP
 //! header instead of losing a frame. [`Ecn`] selects the frames: all that find more than a
-//! threshold queued, as in data-center TCP, or by random early detection (RED). [`mark`] sets the
+//! threshold queued, as in data-center TCP, or by random early detection (RED). `mark` sets the
 //! bits in an Ethernet frame, behind two VLAN tags and a CN-TAG at most. Only frames of sources
 //! that have declared themselves capable (ECT) are marked; for all others the signal can only be a
 //! drop, and the caller's policy decides.
@@ -32,7 +32,7 @@ pub enum Codepoint {
     Ce,
 }
 
-/// Result of [`mark`].
+/// Result of `mark`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
     /// The frame was ECT and is now CE.

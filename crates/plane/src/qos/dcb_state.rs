@@ -79,7 +79,7 @@ impl Dcb {
         self.admission.memory()
     }
 
-    /// Sets the limits of a priority group; see [`Memory::set_group`].
+    /// Sets the limits of a priority group; see `Memory::set_group`.
     pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: PriorityGroupLimits) {
         self.admission.set_group(ingress, priority, limits);
     }

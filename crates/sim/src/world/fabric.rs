@@ -323,7 +323,7 @@ impl World {
         self.nodes.host(host)
     }
 
-    /// Calls `work` with a host and the simulated time; see [`Nodes::with_host`].
+    /// Calls `work` with a host and the simulated time; see `Nodes::with_host`.
     pub fn with_host<R>(
         &mut self,
         host: usize,

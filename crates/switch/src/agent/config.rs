@@ -60,7 +60,7 @@ pub struct Reaction {
 /// The LLDP settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LldpSettings {
-    /// The host's name; at most [`NAME_BYTES_MAX`](axon_dcbx::ports::NAME_BYTES_MAX) bytes of it
+    /// The host's name; at most `NAME_BYTES_MAX` bytes of it
     /// are sent.
     pub system_name: String,
     /// The name of its port to the fabric, with the same limit.

@@ -1,7 +1,7 @@
 //! `axon reproduce`: every table and figure of the papers as an experiment, judged by stated
 //! bounds, with figures, plots and notes.
 //!
-//! An experiment is a function in the module of its paper and a line in [`ALL`].
+//! An experiment is a function in the module of its paper and a line in `ALL`.
 
 pub mod context;
 mod experiment;
@@ -87,7 +87,7 @@ pub struct Options<'a> {
     pub commit: &'a str,
 }
 
-/// Returns the experiments that match the patterns, in the order of [`ALL`]: an ID, or one with `*`
+/// Returns the experiments that match the patterns, in the order of `ALL`: an ID, or one with `*`
 /// for any characters and `?` for one.
 ///
 /// # Errors

@@ -161,7 +161,7 @@ impl Defences {
     /// Returns the defence of a port without a neighbour.
     ///
     /// # Errors
-    /// A configuration that [`DefenceConfig::check`] refuses.
+    /// A configuration that `DefenceConfig::check` refuses.
     pub fn new(config: DefenceConfig) -> Result<Defences, DefenceError> {
         config.check()?;
         let modes = [DefenceMode::Disabled; PRIORITIES];

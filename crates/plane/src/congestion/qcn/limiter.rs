@@ -12,7 +12,7 @@ const UNITS_PER_BYTE: i128 = 8 * Span::from_secs(1).ticks() as i128;
 /// Credit grows with time at the rate and is capped at the burst; a frame costs its bytes. A frame
 /// may leave while the credit is not negative, and may make it negative: the bucket need not know
 /// the length of the next frame. Credit is kept in units in which a tick at any rate and a byte are
-/// both whole numbers. Only the time returned by [`ready_at`](Self::ready_at) is rounded, up to a
+/// both whole numbers. Only the time returned by `ready_at` is rounded, up to a
 /// tick, and credit earned in that part of a tick is kept on top of the burst. So the bytes sent by
 /// a time `t` are at most `burst + rate * (t + 1 tick)` and one frame, and with frames always
 /// queued they are never less than `rate * t`.

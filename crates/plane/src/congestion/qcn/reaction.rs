@@ -236,7 +236,7 @@ impl ReactionPoint {
         self.clamped(self.target)
     }
 
-    /// Returns whether a CNM has arrived since the last [release](Self::release).
+    /// Returns whether a CNM has arrived since the last release.
     pub fn active(&self) -> bool {
         self.active
     }

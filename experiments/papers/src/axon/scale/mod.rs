@@ -1,8 +1,8 @@
 //! Control plane overhead by link, on networks of up to 50,000 hosts (001 §5.4): shared by figure 6
 //! and by the start of a network.
 //!
-//! A [`Run`] goes from cold start through discovery ([`Run::boot`]), an idle time with only
-//! heartbeats and refreshes ([`Run::idle`]), and questions of hosts ([`Run::ask`]). As in the
+//! A [`Run`] goes from cold start through discovery (`Run::boot`), an idle time with only
+//! heartbeats and refreshes (`Run::idle`), and questions of hosts ([`Run::ask`]). As in the
 //! paper, the cost of the questions is then scaled to a rate. Bytes are whole frames with headers
 //! and FCS, both directions of a link together.
 //!
@@ -65,7 +65,7 @@ impl Spread {
 /// Mean over links between switches, by class of frame.
 pub type ByClass = [(Class, f64); 4];
 
-/// Idle load of links: see [`Run::idle`].
+/// Idle load of links: see `Run::idle`.
 #[derive(Clone, Debug, Default)]
 pub struct Idle {
     /// Bits per second, by link.
@@ -96,7 +96,7 @@ pub struct Boot {
 pub struct Asked {
     /// Outcomes of the questions.
     pub stats: AskStats,
-    /// Mb/s at [`ASKS_PER_SECOND`] by every host.
+    /// Mb/s at `ASKS_PER_SECOND` by every host.
     pub load: Spread,
     /// Load by class of frame.
     pub load_by_class: ByClass,
@@ -289,7 +289,7 @@ impl Run {
     }
 
     /// Lets hosts ask: host `h` for the hosts in `whom[h]`, one every `interval`, from a random
-    /// time of the next [`ASKING`] on. The idle load is subtracted: call [`Run::idle`] before.
+    /// time of the next `ASKING` on. The idle load is subtracted: call `Run::idle` before.
     ///
     /// # Errors
     /// A question is never answered, or the user stops the run.
