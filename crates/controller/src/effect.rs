@@ -25,8 +25,8 @@ pub enum Effect {
         /// The item to deliver.
         item: Item,
     },
-    /// Call its `acknowledged` with `number` once every switch with links has
-    /// acknowledged all commands so far. Replaces an earlier request.
+    /// Call `Controller::acknowledged` with `number` once every switch with links has acknowledged
+    /// all commands so far. Replaces an earlier request.
     AwaitAcknowledged {
         /// The controller's number for this request.
         number: u64,

@@ -3,9 +3,9 @@
 //! A VLAN is a separate network. So hosts, addresses, leases, routes and groups are in one state
 //! for each VLAN, and in one more for untagged hosts. No state refers to another one, so no route
 //! between two VLANs is ever made, regardless of the messages from hosts and switches. Graph,
-//! bonds, policy, router and bounds exist once.
+//! bonds, policy and router exist once.
 //!
-//! Nothing in a state names its VLAN. Effects get it here, when the call that caused them returns.
+//! Parts do not know their VLAN. Effects get it here, when the call that caused them returns.
 //! Each route then also gets a flag for whether frames leave with a tag, which depends on the
 //! destination host's port.
 

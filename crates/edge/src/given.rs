@@ -199,15 +199,17 @@ impl Given {
         Some(place.mac)
     }
 
-    /// Releases the index of `destination`.
-    pub(super) fn release(&mut self, destination: MacAddr) {
-        let Some(&index) = self.of.get(&destination) else { return };
+    /// Releases the index of `destination`; `false` if it has none.
+    pub(super) fn release(&mut self, destination: MacAddr) -> bool {
+        let Some(&index) = self.of.get(&destination) else { return false };
         let place = &mut self.places[usize::from(index)];
-        if place.back.is_none() {
+        let is_taken = place.is_taken();
+        if is_taken {
             self.backs += 1;
             place.back = Some(self.backs);
             self.back.insert((self.backs, index));
         }
+        is_taken
     }
 
     /// Stops giving `mac`, which a host uses itself, and releases its index.
@@ -223,7 +225,9 @@ impl Given {
     /// Releases all indexes.
     pub(super) fn release_all(&mut self) {
         let all: Vec<_> = self.of.keys().copied().collect();
-        all.into_iter().for_each(|destination| self.release(destination));
+        for destination in all {
+            self.release(destination);
+        }
     }
 
     /// Returns the number of indexes in use.

@@ -292,8 +292,6 @@ impl Installer {
         }
     }
 
-    /// Reserves an entry for the target of a set-up; `false` if the table is full. It is not known
-    /// yet whether the route will be for all hosts of the port.
     /// Returns the fate of a host's frame that missed, if its port has a route for it.
     pub(super) fn by_software(
         &mut self,

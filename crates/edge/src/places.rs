@@ -37,6 +37,8 @@ struct PortPlaces {
     unnamed: BTreeMap<VlanId, usize>,
     /// Masqueraded addresses of destinations without a place in the table.
     given: Given,
+    /// The VLAN whose hosts have these addresses. Ports of several VLANs give none.
+    given_in: VlanId,
     /// Hosts' own MAC addresses at this port that have masqueraded form.
     own: BTreeSet<MacAddr>,
 }
@@ -49,6 +51,7 @@ impl Places {
             named: BTreeSet::new(),
             unnamed: BTreeMap::new(),
             given: Given::new(indexes, seed, port),
+            given_in: VlanId::NONE,
             own: BTreeSet::new(),
         };
         Places { per_port_max, ports: (0..ports).map(PortNo).map(port).collect() }
@@ -68,22 +71,29 @@ impl Places {
         if places.taken() < most {
             return places.named.insert(key);
         }
-        let PortPlaces { named, given, own, .. } = places;
-        let is_used = |mac| own.contains(&mac) || is_named(named, mac);
-        key.source.is_none() && given.take(key.destination, is_used)
+        let PortPlaces { named, given, given_in, own, .. } = places;
+        let is_used = |mac| own.contains(&mac) || is_named(named, mac, key.vlan);
+        let is_given = key.source.is_none() && given.take(key.destination, is_used);
+        if is_given {
+            *given_in = key.vlan;
+        }
+        is_given
     }
 
     /// Takes the index of the masqueraded MAC address at this address for `destination`, for which
     /// an earlier incarnation has given it; `false` if that is impossible.
     pub(super) fn take_over(&mut self, (port, address): Key, destination: MacAddr) -> bool {
         let mac = address.destination;
-        let Some(PortPlaces { named, given, own, .. }) = self.ports.get_mut(port.index()) else {
-            return false;
-        };
+        let Some(places) = self.ports.get_mut(port.index()) else { return false };
+        let PortPlaces { named, given, given_in, own, .. } = places;
         let is_used = own.contains(&mac)
-            || is_named(named, mac)
+            || is_named(named, mac, address.vlan)
             || named.contains(&RouteKey { destination, ..address });
-        !is_used && given.take_over(mac, destination)
+        let is_given = !is_used && given.take_over(mac, destination);
+        if is_given {
+            *given_in = address.vlan;
+        }
+        is_given
     }
 
     /// Takes a place for a destination whose MAC address is not known yet; `false` if there is none
@@ -97,34 +107,36 @@ impl Places {
         })
     }
 
-    /// Releases a place that [`Places::hold`] took, if any.
-    pub(super) fn release(&mut self, port: PortNo, vlan: VlanId) {
-        let Some(places) = self.ports.get_mut(port.index()) else { return };
-        if let Some(unnamed) = places.unnamed.get_mut(&vlan) {
-            *unnamed -= 1;
-            if *unnamed == 0 {
-                places.unnamed.remove(&vlan);
-            }
-        }
-    }
-
-    /// Releases the place of a route, if it has one.
-    pub(super) fn free(&mut self, (port, key): Key) {
-        if let Some(places) = self.ports.get_mut(port.index()) {
-            places.named.remove(&key);
-            if key.source.is_none() {
-                places.given.release(key.destination);
-            }
-        }
-    }
-
-    /// Releases all places of a VLAN at one port.
-    pub(super) fn clear(&mut self, port: PortNo, vlan: VlanId) {
-        if let Some(places) = self.ports.get_mut(port.index()) {
-            places.named.retain(|key| key.vlan != vlan);
+    /// Releases a place that [`Places::hold`] took; `false` if there is none.
+    pub(super) fn release(&mut self, port: PortNo, vlan: VlanId) -> bool {
+        let Some(places) = self.ports.get_mut(port.index()) else { return false };
+        let Some(unnamed) = places.unnamed.get_mut(&vlan) else { return false };
+        *unnamed -= 1;
+        if *unnamed == 0 {
             places.unnamed.remove(&vlan);
+        }
+        true
+    }
+
+    /// Releases the place of a route; `false` if it has none.
+    pub(super) fn free(&mut self, (port, key): Key) -> bool {
+        let Some(places) = self.ports.get_mut(port.index()) else { return false };
+        let is_named = places.named.remove(&key);
+        let is_given = key.source.is_none() && places.given.release(key.destination);
+        is_named || is_given
+    }
+
+    /// Releases all places of a VLAN at one port; `false` if it has none.
+    pub(super) fn clear(&mut self, port: PortNo, vlan: VlanId) -> bool {
+        let Some(places) = self.ports.get_mut(port.index()) else { return false };
+        let named = places.named.len();
+        places.named.retain(|key| key.vlan != vlan);
+        let is_unnamed = places.unnamed.remove(&vlan).is_some();
+        let is_given = places.given_in == vlan && places.given.count() > 0;
+        if is_given {
             places.given.release_all();
         }
+        places.named.len() < named || is_unnamed || is_given
     }
 
     /// Returns the masqueraded address of a route's destination at a port, if it has one. A route
@@ -191,11 +203,10 @@ impl PortPlaces {
     }
 }
 
-/// Returns whether a MAC address is the destination of an untagged route in the table. Only
-/// untagged hosts are given masqueraded addresses.
-fn is_named(named: &BTreeSet<RouteKey>, mac: MacAddr) -> bool {
-    let last = RouteKey::to(mac).from_source(Some(MacAddr::BROADCAST));
-    named.range(RouteKey::to(mac)..=last).next().is_some()
+/// Returns whether a MAC address is the destination of a route of this VLAN in the table.
+fn is_named(named: &BTreeSet<RouteKey>, mac: MacAddr, vlan: VlanId) -> bool {
+    let first = RouteKey { vlan, ..RouteKey::to(mac) };
+    named.range(first..=first.from_source(Some(MacAddr::BROADCAST))).next().is_some()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use core::net::{IpAddr, Ipv4Addr};
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
 /// Maximum number of ARP requests answered by one set-up. Further hosts on the port repeat theirs.
 pub(super) const REQUESTERS_MAX: usize = 8;
-/// Maximum number of failures remembered over the whole switch.
+/// Maximum number of failures remembered in each VLAN.
 pub(super) const FAILURES_MAX: usize = 4096;
 /// Time for which a target that was not found is not requested again. It doubles with each failure.
 const BACKOFF_FIRST: Span = Span::from_secs(1);
@@ -42,7 +42,7 @@ pub(super) struct Setup {
     until: Time,
 }
 
-/// All set-ups of the switch, and those that failed recently.
+/// All set-ups of a VLAN, and those that failed recently.
 #[derive(Clone, Debug)]
 pub(super) struct Setups {
     next_id: u32,

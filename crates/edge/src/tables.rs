@@ -53,8 +53,11 @@ pub(super) struct Tables {
     losses: u64,
     /// True if several VLANs share the tables.
     is_shared: bool,
-    /// Ports of shared tables that may have room again.
-    freed: BTreeSet<PortNo>,
+    /// Ports of shared tables, with the VLANs that found no room there.
+    wanting: BTreeMap<PortNo, BTreeSet<VlanId>>,
+    /// Ports of shared tables that have room again, and the VLANs to offer it to; all of the port
+    /// if `None`.
+    freed: BTreeSet<(PortNo, Option<VlanId>)>,
 }
 
 /// A change that the data plane has not answered yet.
@@ -89,6 +92,7 @@ impl Tables {
             lost: None,
             losses: 0,
             is_shared,
+            wanting: BTreeMap::new(),
             freed: BTreeSet::new(),
         }
     }
@@ -133,15 +137,23 @@ impl Tables {
             .map_or(VlanId::NONE, |(Requested::Install(key) | Requested::Remove(key))| key.1.vlan)
     }
 
-    /// Records that a port of shared tables may have room again.
+    /// Offers the room at a port of shared tables to the VLANs that found none.
     fn freed(&mut self, port: PortNo) {
-        if self.is_shared {
-            self.freed.insert(port);
-        }
+        let wanting = self.wanting.remove(&port).unwrap_or_default();
+        self.freed.extend(wanting.into_iter().map(|vlan| (port, Some(vlan))));
     }
 
-    /// Returns the ports of shared tables that may have room again since the last call.
-    pub(super) fn take_freed(&mut self) -> BTreeSet<PortNo> {
+    /// Records whether a VLAN has found room at a port; returns the same.
+    fn found(&mut self, port: PortNo, vlan: VlanId, has_room: bool) -> bool {
+        if self.is_shared && !has_room {
+            self.wanting.entry(port).or_default().insert(vlan);
+        }
+        has_room
+    }
+
+    /// Returns the ports of shared tables that have room again since the last call, each with a
+    /// VLAN to offer it to, or `None` for all VLANs of the port.
+    pub(super) fn take_freed(&mut self) -> BTreeSet<(PortNo, Option<VlanId>)> {
         core::mem::take(&mut self.freed)
     }
 
@@ -163,7 +175,9 @@ impl Tables {
     /// Ends the pause of a port, and requests its refused removals again.
     pub(super) fn end_pause(&mut self, now: Time, out: &mut Vec<Effect>, port: PortNo) {
         self.paused.remove(&port);
-        self.freed(port);
+        if self.is_shared {
+            self.freed.insert((port, None));
+        }
         let stale: BTreeSet<Key> = self.stale.range(of_port(port)).copied().collect();
         for key in stale {
             self.take_out(now, out, key);
@@ -268,7 +282,8 @@ impl Tables {
     /// plane does not support such routes, or it is lost.
     pub(super) fn reserve(&mut self, key: Key) -> bool {
         let has_such = self.by_source || key.1.source.is_none();
-        has_such && !self.is_lost() && self.places.reserve(key)
+        let has_room = has_such && !self.is_lost() && self.places.reserve(key);
+        self.found(key.0, key.1.vlan, has_room)
     }
 
     /// Reserves the entry of a destination's route at `address` of the tables; `false` if it cannot
@@ -282,25 +297,29 @@ impl Tables {
 
     /// Reserves an entry for a destination whose MAC address is not known yet.
     pub(super) fn hold(&mut self, port: PortNo, vlan: VlanId) -> bool {
-        self.places.hold(port, vlan)
+        let has_room = self.places.hold(port, vlan);
+        self.found(port, vlan, has_room)
     }
 
     /// Releases a place that [`Tables::hold`] took.
     pub(super) fn release(&mut self, port: PortNo, vlan: VlanId) {
-        self.freed(port);
-        self.places.release(port, vlan);
+        if self.places.release(port, vlan) {
+            self.freed(port);
+        }
     }
 
     /// Frees the entry of a route that was not requested.
     pub(super) fn free(&mut self, key: Key) {
-        self.freed(key.0);
-        self.places.free(key);
+        if self.places.free(key) {
+            self.freed(key.0);
+        }
     }
 
     /// Frees all entries of a VLAN at one port, whose routes are gone.
     pub(super) fn clear(&mut self, port: PortNo, vlan: VlanId) {
-        self.freed(port);
-        self.places.clear(port, vlan);
+        if self.places.clear(port, vlan) {
+            self.freed(port);
+        }
     }
 
     /// Requests a route that has an entry.

@@ -99,8 +99,38 @@ impl Edges {
     }
 
     /// Calls the edge of one VLAN, and passes its requests on with the VLAN. `None` if the fabric
-    /// does not have that VLAN. Bonds are at the edge of untagged frames.
+    /// does not have that VLAN. Bonds are at the edge of untagged frames. Room in a table that one
+    /// VLAN has made is offered to the software routes of the others.
     pub fn with<R>(
+        &mut self,
+        (now, vlan): (Time, VlanId),
+        ports: &dyn PortView,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
+        call: impl FnOnce(Call<'_>) -> R,
+    ) -> Option<R> {
+        let done = self.alone((now, vlan), ports, out, call)?;
+        let mut freed: Vec<_> = self.freed(vlan).collect();
+        while let Some((port, to)) = freed.pop() {
+            self.alone((now, to), ports, out, |mut call| call.promote(port));
+            freed.extend(self.freed(to));
+        }
+        Some(done)
+    }
+
+    /// Returns the ports at which a VLAN has made room, each with a VLAN to offer it to.
+    fn freed(&mut self, by: VlanId) -> impl Iterator<Item = (PortNo, VlanId)> {
+        let ports = &self.ports;
+        let freed = self.shared.tables.take_freed().into_iter();
+        let to = move |(port, to): (PortNo, Option<VlanId>)| {
+            let all = ports.get(port.index()).and_then(Option::as_ref).filter(|_| to.is_none());
+            let all = all.into_iter().flat_map(|all| all.tagged.iter().chain([&all.untagged]));
+            to.into_iter().chain(all.copied()).map(move |vlan| (port, vlan))
+        };
+        freed.flat_map(to).filter(move |&(_, vlan)| vlan != by)
+    }
+
+    /// Calls the edge of one VLAN as [`Edges::with`] does, but offers no room.
+    fn alone<R>(
         &mut self,
         (now, vlan): (Time, VlanId),
         ports: &dyn PortView,
@@ -123,25 +153,7 @@ impl Edges {
             }
             (vlan, effect).into()
         }));
-        for port in self.shared.tables.take_freed() {
-            self.promote(now, (port, vlan), ports, out);
-        }
         Some(done)
-    }
-
-    /// Requests the software routes of the other VLANs of a port whose table may have room again.
-    fn promote(
-        &mut self,
-        now: Time,
-        (port, by): (PortNo, VlanId),
-        ports: &dyn PortView,
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) {
-        let Some(Some(vlans)) = self.ports.get(port.index()) else { return };
-        let all = vlans.tagged.iter().copied().chain([vlans.untagged]);
-        for vlan in all.filter(|&vlan| vlan != by).collect::<Vec<_>>() {
-            self.with((now, vlan), ports, out, |mut call| call.promote(port));
-        }
     }
 
     /// Returns the VLANs of all edges.

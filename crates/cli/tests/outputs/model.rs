@@ -123,9 +123,12 @@ impl Model {
                 let rename = |name: &str| serde.rename(name);
                 if item.variants.iter().all(|variant| variant.fields.is_empty()) {
                     let text = |variant: &syn::Variant| {
-                        (rename(&variant.ident.to_string()), doc(&variant.attrs))
+                        let own = Serde::of(&variant.attrs);
+                        let name = || rename(&variant.ident.to_string());
+                        let text = own.value("rename").unwrap_or_else(name);
+                        (!own.has("skip")).then(|| (text, doc(&variant.attrs)))
                     };
-                    return Body::Texts(item.variants.iter().map(text).collect());
+                    return Body::Texts(item.variants.iter().filter_map(text).collect());
                 }
                 let forms = item.variants.iter().map(|variant| {
                     let of = rename(&variant.ident.to_string());
@@ -449,6 +452,7 @@ impl Serde {
         match self.value("rename_all").as_deref() {
             None => name.to_owned(),
             Some("UPPERCASE") => name.to_uppercase(),
+            Some("lowercase") => name.to_lowercase(),
             Some("snake_case") => {
                 let mut text = String::new();
                 for (index, letter) in name.char_indices() {

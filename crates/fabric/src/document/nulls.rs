@@ -107,6 +107,10 @@ mod tests {
             (&stage(", time_per_byte: ~"), &stage("")),
             (&stage("").replace("{ head", "{ name: ~, head"), &stage("")),
             ("faults: [{ at: 1s, crash: s1, times: ~ }]", "faults: [{ at: 1s, crash: s1 }]"),
+            (
+                "overrides: [{ between: [s1, s2], rate: ~, latency: 1us }]",
+                "overrides: [{ between: [s1, s2], latency: 1us }]",
+            ),
         ] {
             assert_eq!(parse(with), parse(without), "{with}");
         }

@@ -15,6 +15,8 @@ use std::marker::PhantomData;
 
 /// Marks the keys of kinds in a schema, until it is published.
 pub(crate) const KIND: &str = "x-kind";
+/// Marks an enum of which a mapping has any number of kinds, or none.
+const ANY_NUMBER: &str = "x-any-number";
 
 /// A mapping whose keys are the variants of `K`, which has one value each, and the fields of `C`.
 #[derive(Clone, Debug)]
@@ -193,7 +195,9 @@ impl<K: JsonSchema, C: JsonSchema> JsonSchema for Tagged<K, C> {
             for (key, value) in keys.into_iter().flatten() {
                 let mut value = value.clone();
                 value["description"] = kind["description"].clone();
-                value[KIND] = true.into();
+                if kinds.get(ANY_NUMBER).is_none() {
+                    value[KIND] = true.into();
+                }
                 properties[key] = value;
             }
         }

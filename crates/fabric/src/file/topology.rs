@@ -280,6 +280,7 @@ impl JsonSchema for Hosts {
 /// A property of one link.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-any-number" = true))]
 pub enum WireKey {
     /// Rate of the link.
     Rate(RateText),

@@ -116,7 +116,7 @@ impl Apps {
         self.all.get(id.0).map(|app| &**app)
     }
 
-    /// Prefetch hint for the first applications, as an event seldom needs more; see `prefetch.rs`.
+    /// Prefetch hint for the first applications, as an event seldom needs more; see `prefetch.rs` of the simulator.
     pub(crate) fn prefetch(&self) -> u64 {
         const PREFETCHED: usize = 4;
         let deadlines = self.all.iter().take(PREFETCHED).filter_map(|app| app.deadline());

@@ -196,7 +196,10 @@ impl StaticControl {
         opened: Opened,
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
-        let Opened { from, message, addressed, .. } = opened;
+        let Opened { from, vlan, message, addressed } = opened;
+        if !vlan.is_none() {
+            return Err(Refusal::Misplaced);
+        }
         let peer = self.peers.get_mut(&from.node).ok_or(Refusal::Unexpected)?;
         let message = match message {
             Message::ControllerHello(_) if !addressed => {

@@ -2,7 +2,7 @@
 //! and without any. Not a test; `docs/agent.md` has the results:
 //!
 //! ```sh
-//! AXON_COST=1Gbps cargo test -p axon-linux --test all -- --ignored --nocapture agent::cost
+//! AXON_COST=1Gbps cargo test -p axon-lab --test all -- --ignored --nocapture agent::cost
 //! ```
 
 use super::{finish, raise, start, wait_for_sockets};
