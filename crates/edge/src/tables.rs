@@ -143,14 +143,6 @@ impl Tables {
         self.freed.extend(wanting.into_iter().map(|vlan| (port, Some(vlan))));
     }
 
-    /// Records whether a VLAN has found room at a port; returns the same.
-    fn found(&mut self, port: PortNo, vlan: VlanId, has_room: bool) -> bool {
-        if self.is_shared && !has_room {
-            self.wanting.entry(port).or_default().insert(vlan);
-        }
-        has_room
-    }
-
     /// Returns the ports of shared tables that have room again since the last call, each with a
     /// VLAN to offer it to, or `None` for all VLANs of the port.
     pub(super) fn take_freed(&mut self) -> BTreeSet<(PortNo, Option<VlanId>)> {
@@ -283,7 +275,10 @@ impl Tables {
     pub(super) fn reserve(&mut self, key: Key) -> bool {
         let has_such = self.by_source || key.1.source.is_none();
         let has_room = has_such && !self.is_lost() && self.places.reserve(key);
-        self.found(key.0, key.1.vlan, has_room)
+        if self.is_shared && !has_room {
+            self.wanting.entry(key.0).or_default().insert(key.1.vlan);
+        }
+        has_room
     }
 
     /// Reserves the entry of a destination's route at `address` of the tables; `false` if it cannot
@@ -297,8 +292,7 @@ impl Tables {
 
     /// Reserves an entry for a destination whose MAC address is not known yet.
     pub(super) fn hold(&mut self, port: PortNo, vlan: VlanId) -> bool {
-        let has_room = self.places.hold(port, vlan);
-        self.found(port, vlan, has_room)
+        self.places.hold(port, vlan)
     }
 
     /// Releases a place that [`Tables::hold`] took.

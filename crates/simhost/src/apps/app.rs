@@ -116,7 +116,8 @@ impl Apps {
         self.all.get(id.0).map(|app| &**app)
     }
 
-    /// Prefetch hint for the first applications, as an event seldom needs more; see `prefetch.rs` of the simulator.
+    /// Prefetch hint for the first applications, as an event seldom needs more; see the simulator's
+    /// `prefetch.rs`.
     pub(crate) fn prefetch(&self) -> u64 {
         const PREFETCHED: usize = 4;
         let deadlines = self.all.iter().take(PREFETCHED).filter_map(|app| app.deadline());

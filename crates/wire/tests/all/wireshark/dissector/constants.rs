@@ -82,10 +82,10 @@ fn the_conformance_tester_has_the_constants_of_the_code() {
         ("PFC", opcode::PFC),
     ];
     for (name, value) in expected {
-        let line = format!("pub const {name}: u16 = {value:#06x};");
+        let line = format!("const {name}: u16 = {value:#06x};");
         assert!(text.contains(&line), "no {line}");
     }
-    let line = format!("pub const SHORTEST: usize = {};", length::FRAME_MIN);
+    let line = format!("const SHORTEST: usize = {};", length::FRAME_MIN);
     assert!(text.contains(&line), "no {line}");
     let addresses = [
         ("MAC_CONTROL_GROUP", address::MAC_CONTROL),
@@ -94,9 +94,8 @@ fn the_conformance_tester_has_the_constants_of_the_code() {
     ];
     for (name, value) in addresses {
         let [a, b, c, _, _, last] = value.0;
-        let line = format!(
-            "pub const {name}: [u8; 6] = [{a:#04x}, {b:#04x}, {c:#04x}, 0, 0, {last:#04x}];"
-        );
+        let line =
+            format!("const {name}: [u8; 6] = [{a:#04x}, {b:#04x}, {c:#04x}, 0, 0, {last:#04x}];");
         assert!(text.contains(&line), "no {line}");
     }
 }
