@@ -6,10 +6,10 @@
 //! on output where the VLAN is tagged. Edges exchange nothing, so no host resolves or reaches a
 //! host of another VLAN.
 //!
-//! What is not about hosts exists once for all VLANs: the tables of the data plane and the changes
-//! that it has not answered, the relation to the controller, the links that are down, the counters.
-//! The route keys there have their VLAN. A port's table is shared by its VLANs: where one frees an
-//! entry, the software routes of the others may take it.
+//! All VLANs share the tables of the data plane with their unanswered changes, the path to the
+//! controller, the links that are down and the counters. Route keys in those tables name their
+//! VLAN. A port's table is shared by its VLANs: an entry that one of them frees is offered to
+//! those that found no room.
 
 use super::edge::{Edge, Shared};
 use super::fate::Fate;
