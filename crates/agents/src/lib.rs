@@ -23,9 +23,9 @@ pub mod congestion;
 pub mod cpu_port;
 pub mod forwarder;
 pub mod in_network_cache;
+pub mod memory_outbox;
 pub mod node;
 pub mod packet;
-pub mod unheld;
 
 pub use agent::{Agent, Counters, Event, Full, Outbox, Packet};
 pub use axon_cache::Handle;
@@ -33,5 +33,5 @@ pub use congestion::{CongestionResponder, ResponderConfig};
 pub use cpu_port::CpuPort;
 pub use forwarder::{Forwarder, ForwarderConfig};
 pub use in_network_cache::{InNetworkCache, InNetworkCacheConfig};
+pub use memory_outbox::MemoryOutbox;
 pub use node::{AgentNode, AgentPortConfig};
-pub use unheld::Unheld;

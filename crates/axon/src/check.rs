@@ -4,7 +4,7 @@ use anyhow::Result;
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric, Network, Wire};
 use axon_fabric::units::span_text;
-use axon_linux::choice::choose;
+use axon_linux::dataplane_choice::choose;
 use axon_linux::machine::Machine;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Address allocation: the operations on leases that the DHCP server and the host table need.
 
 use super::hosts::Place;
-use super::lease::{Holder, Lease, LeaseState, Leases};
+use super::leases4::{Holder, Lease, LeaseState, Leases};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};

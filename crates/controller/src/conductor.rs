@@ -7,20 +7,20 @@
 mod entry;
 
 use crate::bonds::Bonds;
+use crate::bound_checks::Bounds;
 use crate::config::{ControllerConfig, StaticTopology};
 use crate::dhcp::DhcpServer;
 use crate::effect::{Effect, Effects};
-use crate::excess::Bounds;
 use crate::fabric::Fabric;
 use crate::flows::Flows;
 use crate::forwarding::Shared;
 use crate::hosts::HostTable;
 use crate::network::Rights;
+use crate::route_upkeep::Upkeep;
 use crate::router::{Explicit, Router};
 use crate::routes::Decisions;
 use crate::store;
 use crate::topology::{Admission, Graph, SwitchIndex};
-use crate::upkeep::Upkeep;
 use crate::vlans::Vlans;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};

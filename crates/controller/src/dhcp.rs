@@ -13,7 +13,7 @@
 use super::allocation::Allocation;
 pub use super::allocation::Due;
 use super::hosts::Place;
-pub use super::lease::{Holder, Lease, LeaseState};
+pub use super::leases4::{Holder, Lease, LeaseState};
 use super::packet::{Grant, Request, reply};
 use crate::config::DhcpConfig;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,7 @@
 //! Each part has its own state. Methods of this type change several of them. See `isolation.rs` for
 //! the admission of hosts and the policy, and `by_source.rs` for routes of single hosts.
 
-use super::excess::Bounds;
+use super::bound_checks::Bounds;
 use super::fabric::Fabric;
 use super::hosts::HostIndex;
 use super::network::{Network, Rights};

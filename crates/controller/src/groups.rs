@@ -10,12 +10,12 @@
 //! is present there. While a host moves, two switches may claim it for a while, and likewise its
 //! memberships. A host that returns has its memberships again. Changes are gathered for 20 ms. The
 //! lists for a group are made up to eight times in a row, and then at most twice a second
-//! (`pace.rs`). If a list is refused because a switch has too many unacknowledged commands, it is
-//! made again a second later.
+//! (`group_list_pace.rs`). If a list is refused because a switch has too many unacknowledged
+//! commands, it is made again a second later.
 
+use super::group_list_pace::{GATHER, Key, Pace};
 use super::hosts::{Host, Place};
 use super::network::Network;
-use super::pace::{GATHER, Key, Pace};
 use super::topology::SwitchIndex;
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -14,7 +14,7 @@
 //! are routes that a change of the policy forbids. A report of a host that is pinned to another
 //! port is refused.
 
-use super::excess::Scope;
+use super::bound_checks::Scope;
 use super::flows::RouteIndex;
 use super::forwarding::Forwarding;
 use super::hosts::{Host, HostIndex, Learned, Place};

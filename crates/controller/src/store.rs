@@ -15,7 +15,7 @@
 use super::addresses::Addresses;
 use super::forwarding::Forwarding;
 use super::hosts::{HostIndex, Place};
-use super::lease::{Holder, Lease, LeaseState};
+use super::leases4::{Holder, Lease, LeaseState};
 use super::leases6::Lease6;
 use super::network::Network;
 use super::topology::Graph;

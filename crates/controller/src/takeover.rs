@@ -24,7 +24,7 @@
 //! are an exception. They carry no frames, so they get another path at once.
 
 use super::bonds::Exits;
-use super::excess::Bounds;
+use super::bound_checks::Bounds;
 use super::flows::{Account, Origin};
 use super::hosts::{HostIndex, Place};
 use super::network::Network;

@@ -8,11 +8,11 @@
 //! controller.
 
 use super::context::Cx;
+use super::entry_reservations::Key;
 use super::failover::{Backups, is_from};
 use super::flows::Flow;
 use super::hosts::Hosts;
-use super::install::Installer;
-use super::places::Key;
+use super::route_installs::Installer;
 use super::tables::Tables;
 use super::tombstones::Tombstones;
 use crate::effect::Effect;

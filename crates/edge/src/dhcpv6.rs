@@ -6,7 +6,7 @@
 //! relay agent, or send directly to clients or to the server; such messages are refused.
 
 use super::context::Cx;
-use super::fate::Fate;
+use super::outcome::Outcome;
 use crate::config::Ipv6Config;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -37,7 +37,7 @@ impl Dhcpv6 {
         cx: &mut Cx,
         port: PortNo,
         frame: &[u8],
-    ) -> Option<Result<Fate, Drop>> {
+    ) -> Option<Result<Outcome, Drop>> {
         let server = cx.settings.services.ipv6.as_ref()?.dhcp.as_ref()?.server;
         if host_frame::is_to_dhcpv6_client(frame) {
             cx.counters.dhcp_servers_refused += 1;
@@ -61,19 +61,19 @@ impl Dhcpv6 {
             }
             _ if server.is_some() => self.pass_on(cx, port, frame),
             kind::INFORMATION_REQUEST => self.inform(cx, port, &datagram),
-            _ => Ok(Fate::Served),
+            _ => Ok(Outcome::Served),
         })
     }
 
-    fn pass_on(&self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+    fn pass_on(&self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Outcome, Drop> {
         let frame = frame.to_vec();
         cx.out.push(Effect::ToController(Message::DhcpRelay(HostFrame { port, frame })));
-        Ok(Fate::Served)
+        Ok(Outcome::Served)
     }
 
     /// Answers an information request (RFC 8415 clause 18.3.6).
-    fn inform(&mut self, cx: &mut Cx, port: PortNo, asked: &Datagram<'_>) -> Result<Fate, Drop> {
-        let Some(ipv6) = cx.settings.services.ipv6.as_ref() else { return Ok(Fate::Served) };
+    fn inform(&mut self, cx: &mut Cx, port: PortNo, asked: &Datagram<'_>) -> Result<Outcome, Drop> {
+        let Some(ipv6) = cx.settings.services.ipv6.as_ref() else { return Ok(Outcome::Served) };
         let mac = cx.settings.server.mac;
         let Some(message) = information(ipv6, mac, asked.message) else {
             return Err(Drop::Malformed);
@@ -88,7 +88,7 @@ impl Dhcpv6 {
         let ports = (SERVER_PORT, dhcpv6::CLIENT_PORT);
         let frame = dhcpv6::frame(own, asked.from, ports, &message);
         cx.out.push(Effect::Host { port, frame });
-        Ok(Fate::Served)
+        Ok(Outcome::Served)
     }
 }
 

@@ -17,7 +17,7 @@
 //! used only for the exact route that it was sent for. A route of an earlier incarnation of the
 //! controller has no valid backup.
 
-use super::places::{Key, of_port};
+use super::entry_reservations::{Key, of_port};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::{LinkEnd, RoutePath};

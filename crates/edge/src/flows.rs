@@ -1,9 +1,9 @@
 //! Flows of local hosts, by route key and by address, and those that software keeps.
 //!
-//! `decisions.rs` sets and removes them, and `install.rs` requests their routes from the data
-//! plane.
+//! `decisions.rs` sets and removes them, and `route_installs.rs` requests their routes from the
+//! data plane.
 
-use super::places::{Key, of_port};
+use super::entry_reservations::{Key, of_port};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::{RouteKey, RouteTicket};

@@ -22,9 +22,9 @@
 
 use super::context::Cx;
 use super::decisions::Decisions;
+use super::entry_reservations::{Key, of_port};
 use super::flows::Flow;
-use super::install::{Installer, by_address};
-use super::places::{Key, of_port};
+use super::route_installs::{Installer, by_address};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

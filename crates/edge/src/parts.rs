@@ -4,12 +4,12 @@ use super::answers::{AddressMessage, Content, answer};
 use super::bonds::Bonds;
 use super::context::{Cx, Timer};
 use super::controller::Change;
-use super::fate::Fate;
 use super::groups::Groups;
 use super::hosts::Hosts;
 use super::intercept::{self, Intercepted};
 use super::learning::Learning;
 use super::members::Pair;
+use super::outcome::Outcome;
 use super::routes::Routes;
 use super::services::Services;
 use super::tables::Tables;
@@ -108,7 +108,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The drop reason, if the frame is dropped now.
-    pub fn host_frame(&mut self, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+    pub fn host_frame(&mut self, port: PortNo, frame: &[u8]) -> Result<Outcome, Drop> {
         let (source, destination) = intercept::header(&self.cx, port, frame)?;
         if self.parts.bonds.is_blocked(port) || !self.learn(port, source) {
             return Err(Drop::Refused);
@@ -124,18 +124,18 @@ impl Call<'_> {
                 .parts
                 .groups
                 .membership(&mut self.cx, (port, source), read)
-                .map(|()| Fate::Served),
+                .map(|()| Outcome::Served),
             Intercepted::Address(message) => {
                 self.address_message(port, message)?;
                 Ok(match message.content {
                     Content::Reply => self.parts.routes.fate_of_reply(&self.cx, port, destination),
-                    _ => Fate::Served,
+                    _ => Outcome::Served,
                 })
             }
             Intercepted::Dhcp => {
                 let relay = Message::DhcpRelay(HostFrame { port, frame: frame.to_vec() });
                 self.cx.out.push(Effect::ToController(relay));
-                Ok(Fate::Served)
+                Ok(Outcome::Served)
             }
             Intercepted::Own => self.parts.services.ping.answer(&mut self.cx, port, frame),
             Intercepted::Group => {
@@ -185,7 +185,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The drop reason, if the frame is dropped now.
-    pub(crate) fn waited_for_list(&mut self, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+    pub(crate) fn waited_for_list(&mut self, port: PortNo, frame: &[u8]) -> Result<Outcome, Drop> {
         let (source, group) = self.parts.groups.pair_of(frame)?;
         if !self.parts.hosts().is_on(source, port) {
             return Err(Drop::Refused);
@@ -194,9 +194,9 @@ impl Call<'_> {
     }
 
     /// Makes the copies of a frame: each takes its route, or waits for it.
-    fn send_to_group(&mut self, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
+    fn send_to_group(&mut self, port: PortNo, pair: Pair) -> Result<Outcome, Drop> {
         let Some(hosts) = self.parts.groups.receivers(&mut self.cx, port, pair)? else {
-            return Ok(Fate::Wait(membership::mac_of(pair.1)));
+            return Ok(Outcome::Wait(membership::mac_of(pair.1)));
         };
         let mut copies = Vec::new();
         for host in hosts {
@@ -211,7 +211,7 @@ impl Call<'_> {
         }
         self.cx.counters.group_frames += 1;
         self.cx.counters.group_copies += copies.len() as u64;
-        Ok(Fate::Copies(copies))
+        Ok(Outcome::Copies(copies))
     }
 
     /// Handles phase II of Axon-ARP: the controller looks up a host of this switch.

@@ -4,7 +4,7 @@
 //! Each port has a rate limit; requests above it are not answered.
 
 use super::context::Cx;
-use super::fate::Fate;
+use super::outcome::Outcome;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use axon_link::bucket::{Bucket, Rate};
@@ -24,7 +24,12 @@ pub(super) struct Ping {
 impl Ping {
     /// Answers a frame to the server's MAC address if it is an echo request to the server's IP
     /// address.
-    pub(super) fn answer(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+    pub(super) fn answer(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        frame: &[u8],
+    ) -> Result<Outcome, Drop> {
         let own = (cx.settings.server.mac, cx.settings.server.ip);
         let frame = echo::reply(frame, own).ok_or(Drop::Refused)?;
         let answers = self.of.entry(port).or_default();
@@ -35,7 +40,7 @@ impl Ping {
         answers.take(cx.now, ANSWERS);
         cx.counters.pings += 1;
         cx.out.push(Effect::Host { port, frame });
-        Ok(Fate::Served)
+        Ok(Outcome::Served)
     }
 }
 

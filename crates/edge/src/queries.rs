@@ -2,8 +2,8 @@
 //! Axon-ARP (paper 001 §4.2.2).
 
 use super::context::{Cx, Timer};
-use super::install::Installer;
-use super::places::Key as RouteOf;
+use super::entry_reservations::Key as RouteOf;
+use super::route_installs::Installer;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

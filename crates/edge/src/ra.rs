@@ -11,8 +11,8 @@
 //! usual. Without a router the edge sends from its own address with a router lifetime of zero.
 
 use super::context::{Cx, Timer};
-use super::fate::Fate;
 use super::hosts::Hosts;
+use super::outcome::Outcome;
 use crate::config::Ipv6Config;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -110,11 +110,11 @@ impl Advertising {
         cx: &mut Cx,
         port: PortNo,
         (mac, source): (MacAddr, Option<Ipv6Addr>),
-    ) -> Result<Fate, Drop> {
+    ) -> Result<Outcome, Drop> {
         let is_router =
             cx.settings.services.ipv6.as_ref().is_some_and(|ipv6| ipv6.router_host == Some(mac));
         if is_router {
-            return Ok(Fate::Served);
+            return Ok(Outcome::Served);
         }
         let of_port = self.ports.get_mut(&port);
         let Some(of_port) = of_port.filter(|of_port| of_port.answers.has(cx.now, ANSWERS)) else {
@@ -123,7 +123,7 @@ impl Advertising {
         };
         of_port.answers.take(cx.now, ANSWERS);
         self.advertise(cx, port, source.map(|source| (mac, source)));
-        Ok(Fate::Served)
+        Ok(Outcome::Served)
     }
 
     fn advertise(&self, cx: &mut Cx, port: PortNo, to: Option<(MacAddr, Ipv6Addr)>) {

@@ -7,15 +7,15 @@
 use super::answers::Requester;
 use super::context::{Cx, Timer};
 use super::decisions::{Decision, Decisions, Verdict};
+use super::entry_reservations::Key;
 use super::failover::Backups;
-use super::fate::Fate;
 use super::hosts::{Host, Hosts};
 use super::inherited::Inherited;
-use super::install::Installer;
-use super::places::Key;
+use super::outcome::Outcome;
 use super::queries::{Key as QueryKey, Queries, way_back};
-use super::recall::Recalls;
-use super::setup::{Key as SetupKey, Setups};
+use super::rediscovery::Recalls;
+use super::route_installs::Installer;
+use super::route_requests::{Key as SetupKey, Setups};
 use super::tables::Tables;
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -106,7 +106,7 @@ impl Routes {
         port: PortNo,
         (source, destination): (MacAddr, MacAddr),
         hint: Option<IpAddr>,
-    ) -> Result<Fate, Drop> {
+    ) -> Result<Outcome, Drop> {
         let pair = (source, destination);
         if let Some(fate) = self.installer.by_software(cx, hosts, port, pair, hint) {
             return Ok(fate);
@@ -119,7 +119,7 @@ impl Routes {
         let source_ip = hosts.get(source).and_then(own);
         let key = (port, Target::Mac(destination), source);
         match self.setups.begin(cx, key, source_ip, hint) {
-            true => Ok(Fate::Wait(destination)),
+            true => Ok(Outcome::Wait(destination)),
             false => Err(Drop::NoRoute),
         }
     }
@@ -153,11 +153,11 @@ impl Routes {
     /// Returns the fate of a reply to a remote host, whose own MAC address was in the query. It
     /// would take the route to that host unless hosts of this port were given another MAC address
     /// for it, so it is forwarded in software (thesis 000 §4.1.1).
-    pub(super) fn fate_of_reply(&self, cx: &Cx, port: PortNo, destination: MacAddr) -> Fate {
+    pub(super) fn fate_of_reply(&self, cx: &Cx, port: PortNo, destination: MacAddr) -> Outcome {
         let key = (port, cx.to(destination));
         let given_another = cx.tables.address(key) != key;
         let flow = self.installer.flows().get(key).filter(|_| given_another);
-        flow.map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
+        flow.map_or(Outcome::Served, |flow| Outcome::Forward(flow.route.clone()))
     }
 
     /// Ends a set-up without a route: its entry is freed and its frames are dropped. Returns the

@@ -7,8 +7,8 @@
 
 use super::context::Cx;
 use super::dhcpv6::{Dhcpv6, refusal};
-use super::fate::Fate;
 use super::hosts::Hosts;
+use super::outcome::Outcome;
 use super::ping::Ping;
 use super::ra::Advertising;
 use axon_node::Drop;
@@ -33,7 +33,7 @@ impl Services {
         hosts: &Hosts,
         (port, source): (PortNo, MacAddr),
         frame: &[u8],
-    ) -> Option<Result<Fate, Drop>> {
+    ) -> Option<Result<Outcome, Drop>> {
         if hosts.is_uplink(port)
             && let Some(refused) = self.configuration_outside(cx, frame)
         {

@@ -6,8 +6,8 @@
 //! change is requested until the data plane is resynchronised a second later, which removes excess
 //! routes. Meanwhile software forwards the frames of new flows.
 
-use super::given::{Place, mixed};
-use super::places::{Key, Places, of_port};
+use super::entry_reservations::{Key, Places, of_port};
+use super::masqueraded::{Place, mixed};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

@@ -1,7 +1,7 @@
 //! A switch's edge with hosts, for the tests of this folder.
 
 use super::queries::QUERIES_PER_PORT_MAX;
-use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
+use super::route_requests::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 pub(super) use super::test_device::{PORTS, TestDevice, udp_frame, waits_by};
 use super::*;
 use crate::config::EdgeConfig;
@@ -181,7 +181,7 @@ impl Bench {
                         let mut more = Vec::new();
                         let mut call = self.edge.untagged(self.now, &self.tables, &mut more);
                         let fate = call.waited_for_list(ingress, frame.bytes());
-                        if let Ok(Fate::Copies(fates)) = fate {
+                        if let Ok(Outcome::Copies(fates)) = fate {
                             self.copies(ingress.0, fates, frame.bytes(), Vec::new());
                         }
                         more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
@@ -224,23 +224,23 @@ impl Bench {
 
     pub(super) fn frame(&mut self, port: u16, frame: &[u8]) -> Vec<Effect> {
         let (ingress, host_ports) = (PortNo(port), PORTS - 1);
-        let mut fate = Ok(Fate::Served);
+        let mut fate = Ok(Outcome::Served);
         let effects = self.call(|edge, now, tables, out| {
             fate = edge.untagged(now, tables, out).host_frame(ingress, frame);
         });
         let reason = match fate {
-            Ok(Fate::Served) => return effects,
-            Ok(Fate::Forward(route)) => {
+            Ok(Outcome::Served) => return effects,
+            Ok(Outcome::Forward(route)) => {
                 self.sent.push((ingress, route, frame.to_vec()));
                 return effects;
             }
-            Ok(Fate::Readdress(route, to)) => {
+            Ok(Outcome::Readdress(route, to)) => {
                 let frame = [&to.0, &frame[6..]].concat();
                 self.sent.push((ingress, route, frame));
                 return effects;
             }
-            Ok(Fate::Copies(fates)) => return self.copies(port, fates, frame, effects),
-            Ok(Fate::Wait(to)) => {
+            Ok(Outcome::Copies(fates)) => return self.copies(port, fates, frame, effects),
+            Ok(Outcome::Wait(to)) => {
                 let (key, frame) = (waits_by(to, frame), FrameBuf::new(frame));
                 match self.waiting.push(ingress, key, frame, host_ports.into()) {
                     Ok(()) => return effects,
@@ -257,14 +257,14 @@ impl Bench {
     fn copies(
         &mut self,
         port: u16,
-        fates: Vec<Fate>,
+        fates: Vec<Outcome>,
         frame: &[u8],
         effects: Vec<Effect>,
     ) -> Vec<Effect> {
         for fate in fates {
             match fate {
-                Fate::Forward(route) => self.sent.push((PortNo(port), route, frame.to_vec())),
-                Fate::Wait(to) => {
+                Outcome::Forward(route) => self.sent.push((PortNo(port), route, frame.to_vec())),
+                Outcome::Wait(to) => {
                     let ports = usize::from(PORTS - 1);
                     let (key, frame) = (waits_by(to, frame), FrameBuf::new(frame));
                     self.waiting.push(PortNo(port), key, frame, ports).unwrap();

@@ -1,6 +1,6 @@
 //! Stamps of removed routes, so that no older decision restores one.
 
-use super::places::Key;
+use super::entry_reservations::Key;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::message::Stamp;
 use axon_wire::{Span, Time};

@@ -12,8 +12,8 @@
 //! those that found no room.
 
 use super::edge::{Edge, Shared};
-use super::fate::Fate;
 use super::hosts::Host;
+use super::outcome::Outcome;
 use super::parts::Call;
 use super::view::{View, tag, without_vid};
 use crate::config::EdgeConfig;
@@ -196,7 +196,7 @@ impl Edges {
         frame: &[u8],
         ports: &dyn PortView,
         out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) -> (VlanId, Result<Fate, Drop>) {
+    ) -> (VlanId, Result<Outcome, Drop>) {
         let vlan = match self.vlan_of(port, frame) {
             Ok(vlan) => vlan,
             Err(reason) => return (VlanId::NONE, Err(reason)),
@@ -217,7 +217,7 @@ impl Edges {
         frame: &[u8],
         ports: &dyn PortView,
         out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) -> Result<Fate, Drop> {
+    ) -> Result<Outcome, Drop> {
         let frame = if vlan.is_none() { frame.to_vec() } else { without_vid(frame) };
         let fate =
             self.with((now, vlan), ports, out, |mut call| call.waited_for_list(port, &frame));

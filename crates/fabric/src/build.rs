@@ -35,7 +35,7 @@ pub(crate) fn build(file: &File) -> Result<Fabric, Problem> {
     let hop_width = hop_width(file.hop_width)?;
     let mut plan = plan(file)?;
     let default_wire = default_wire(file)?;
-    let (on_full, nack_queue) = crate::full::resolve(file)?;
+    let (on_full, nack_queue) = crate::when_full::resolve(file)?;
     let controller = controller_end(file, &plan)?;
     let agent_ends = crate::agents::ends(&file.agents, &plan)?;
     let numbered = number_ports(&mut plan, controller, &agent_ends, &file.bonds)?;

@@ -1,6 +1,6 @@
 //! Announces the addresses of hosts to the fabric, like a host that comes up.
 
-use super::build::enter_net;
+use super::namespaces::enter_net;
 use super::plan::{HostPlan, Plan};
 use super::state::StateDir;
 use anyhow::Result;

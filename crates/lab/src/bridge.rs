@@ -7,7 +7,7 @@
 //! are the shortest that the kernel accepts. With these, the standard requires a longer forward
 //! delay. Each egress has the same queue as a host's NIC.
 
-use super::build::Queues;
+use super::namespaces::Queues;
 use super::plan::{CableEnd, Offloads, Plan};
 use anyhow::{Context, Result};
 use axon_linux::iproute::run;

@@ -7,7 +7,7 @@
 //!
 //! The agents of the fabric file are also daemons, in the namespaces of their switches.
 
-use super::build;
+use super::namespaces;
 use super::options::{PART, UpOptions};
 use super::state::StateDir;
 use anyhow::{Context, Result};
@@ -132,7 +132,7 @@ impl Daemons {
             Part::Node => "node",
             Part::Attached => "attached",
         };
-        command.args([PART, part, build::LAB, node]);
+        command.args([PART, part, namespaces::LAB, node]);
         if self.options.capture.iter().any(|name| name == node) {
             // The next incarnation must not overwrite the capture that led to a crash.
             let capture = match incarnation.restarts {
@@ -202,7 +202,8 @@ impl Daemons {
                 let restarts = incarnation.restarts;
                 log::line(format_args!("the daemon of {node} starts again, restart {restarts}"));
             }
-            if let Err(error) = build::enter_net(at).and_then(|()| self.start_part(node, at, *part))
+            if let Err(error) =
+                namespaces::enter_net(at).and_then(|()| self.start_part(node, at, *part))
             {
                 log::line(format_args!("{error:#}"));
                 self.crashed(node);

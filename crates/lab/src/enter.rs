@@ -1,7 +1,7 @@
 //! Runs a command as if it were on a node. The command has the node's network, host name, /etc,
 //! /run and DHCP leases, and is among the lab's processes.
 
-use super::build::{NODES, enter_net};
+use super::namespaces::{NODES, enter_net};
 use super::options::PART;
 use super::state::StateDir;
 use anyhow::{Context, Result, bail};

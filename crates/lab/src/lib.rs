@@ -15,20 +15,20 @@ mod announce;
 pub mod attached;
 pub mod bonds;
 mod bridge;
-pub mod build;
 mod changing;
 mod daemons;
 pub mod deadlock;
 mod enter;
+mod internal_process;
 mod interrupt;
 mod links;
 mod moved;
 mod moves;
+pub mod namespaces;
 mod neighbours;
 mod node;
 mod options;
 mod own_program;
-mod part;
 mod ping;
 mod pings;
 pub mod plan;
@@ -48,11 +48,11 @@ pub mod view;
 
 // `testing` names them as modules of its own crate.
 #[cfg(test)]
-use axon_linux::{choice, status};
+use axon_linux::{dataplane_choice, status};
 pub use deadlock::Deadlock;
+pub use internal_process::part;
 pub use moves::Moved;
 pub use options::{RecordInto, Report, UpOptions};
-pub use part::part;
 pub use pings::{Family, Ping};
 pub use root::STATE_VARIABLE;
 pub use running::Lab;

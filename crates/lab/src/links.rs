@@ -1,8 +1,8 @@
 //! Takes links of a running lab down and restores them.
 
 use super::announce;
-use super::build;
 use super::enter::join;
+use super::namespaces;
 use super::options::PART;
 use super::plan::{Cable, CableEnd, Plan};
 use super::running::Lab;
@@ -110,7 +110,7 @@ pub(super) fn announce_host(state: &StateDir, host: &str) -> Result<()> {
     let plan = state.load_plan()?;
     join(state)?;
     let hosts = plan.hosts.iter().filter(|one| one.name == host);
-    let (lab, end) = (StateDir::at(build::LAB), Instant::now() + KNOWN_LIMIT);
+    let (lab, end) = (StateDir::at(namespaces::LAB), Instant::now() + KNOWN_LIMIT);
     announce::until_known(&lab, &plan, hosts, end, |_| Ok(())).map(drop)
 }
 

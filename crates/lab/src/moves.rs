@@ -7,8 +7,8 @@
 //! its connections, and loses carrier for a moment. A TAP device that serves as the NIC of a guest
 //! can also be moved.
 
-use super::build::enter_net;
 use super::enter::join;
+use super::namespaces::enter_net;
 use super::plan::{Cable, CableEnd, Plan, UplinkPlan};
 use super::running::Lab;
 use super::state::StateDir;

@@ -1,6 +1,6 @@
 //! Runs a daemon among the lab's processes, with the lab's fabric, status socket and log.
 
-use super::build;
+use super::namespaces;
 use super::state::StateDir;
 use anyhow::{Context, Result};
 use axon_capture::pcap::CaptureOptions;
@@ -27,7 +27,7 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
         record: record(state, name)?,
         taps: Vec::new(),
         machine: state.load_options()?.machine.unwrap_or_default(),
-        pins: Some(Path::new(build::PINS).join(name.replace('.', "_"))),
+        pins: Some(Path::new(namespaces::PINS).join(name.replace('.', "_"))),
     };
     if name == fabric.controller.name {
         controller(&fabric, &options)
@@ -44,7 +44,7 @@ fn record(state: &StateDir, name: &str) -> Result<Option<RecordOptions>> {
         return Ok(None);
     };
     Ok(Some(RecordOptions {
-        file: Path::new(build::RECORDINGS).join(format!("{name}.{EXTENSION}")),
+        file: Path::new(namespaces::RECORDINGS).join(format!("{name}.{EXTENSION}")),
         bytes_max: record.bytes_max,
         fabric: Some(state.load_fabric_text()?),
     }))

@@ -2,8 +2,8 @@
 
 use axon_fabric::Problem;
 use axon_fabric::model::Fabric;
-use axon_linux::choice::{DataplaneChoice, choose};
 use axon_linux::daemon::{AGENTS, RECORDED, agents_at};
+use axon_linux::dataplane_choice::{DataplaneChoice, choose};
 use axon_linux::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -6,8 +6,8 @@
 //! start, and a number for this process. A reply to an earlier request or to another process is
 //! therefore not attributed to the last request.
 
-use super::build::enter_net;
 use super::enter::join;
+use super::namespaces::enter_net;
 use super::state::StateDir;
 use anyhow::{Context, Result};
 use axon_fabric::assemble::port_name;

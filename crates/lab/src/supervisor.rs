@@ -8,8 +8,8 @@
 
 use super::announce;
 use super::bridge;
-use super::build;
 use super::daemons::Daemons;
+use super::namespaces;
 use super::options::{PART, Report};
 use super::plan::{AttachedPlan, HostPlan, Plan};
 use super::state::{ProcessId, StateDir};
@@ -157,11 +157,11 @@ impl Supervisor {
         let plan = Plan::of(&fabric, &options)?;
         let hosts_file = plan.hosts_file();
         let recordings = options.record.as_ref().map(|record| record.directory.as_path());
-        build::private_mounts(state.path(), recordings)?;
+        namespaces::private_mounts(state.path(), recordings)?;
         if plan.has_kernel {
-            machine::mount_bpf(Path::new(build::PINS))?;
+            machine::mount_bpf(Path::new(namespaces::PINS))?;
         }
-        let lab = StateDir::at(build::LAB);
+        let lab = StateDir::at(namespaces::LAB);
         log::rotate(lab.log("supervisor"));
         let nodes: Vec<&str> = plan.nodes().collect();
         // The cables are created from the supervisor's own namespace, which belongs to this user.
@@ -170,22 +170,22 @@ impl Supervisor {
             progress("namespaces", done, nodes.len())?;
             let made = match plan.server_of(node) {
                 // Switches come before hosts.
-                Some(server) => build::join_node(node, server, &hosts_file),
-                None => build::make_node(node, &hosts_file),
+                Some(server) => namespaces::join_node(node, server, &hosts_file),
+                None => namespaces::make_node(node, &hosts_file),
             };
             made.with_context(|| format!("cannot make node {node}"))?;
         }
         for server in plan.hosts.iter().filter_map(|host| host.server.as_deref()) {
-            build::enter_net(server)?;
-            build::leave_ports_to_switch()?;
+            namespaces::enter_net(server)?;
+            namespaces::leave_ports_to_switch()?;
         }
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         progress("cables", 0, plan.cables.len())?;
-        build::make_cables(&plan)?;
+        namespaces::make_cables(&plan)?;
         // If there is a keeper, standard input is the other end of its socket pair.
         let mut keeper = Keeper::at(std::io::stdin().as_fd().try_clone_to_owned()?);
         for uplink in &plan.uplinks {
-            build::enter_net(&uplink.switch)?;
+            namespaces::enter_net(&uplink.switch)?;
             keeper.take(uplink)?;
         }
         let mut supervisor = Supervisor {
@@ -209,14 +209,14 @@ impl Supervisor {
         for (done, (node, ends)) in devices.iter().enumerate() {
             progress("offloads", done, devices.len())?;
             for end in ends.iter().filter(|end| end.gro) {
-                build::enter_net(node)?;
+                namespaces::enter_net(node)?;
                 sys::set_offload(&end.device, Offload::Gro, true)?;
             }
         }
         for (done, host) in plan.hosts.iter().enumerate() {
             progress("hosts", done, plan.hosts.len())?;
-            build::enter_net(&host.name)?;
-            build::set_up_host(host)?;
+            namespaces::enter_net(&host.name)?;
+            namespaces::set_up_host(host)?;
             sys::set_device_up(&host.device, true)?;
         }
         // A cable has carrier a moment before its second end accepts frames, so all devices are up
@@ -224,7 +224,7 @@ impl Supervisor {
         let daemons: Vec<&str> = plan.daemons().collect();
         for (done, node) in daemons.iter().enumerate() {
             progress("devices", done, daemons.len())?;
-            build::enter_net(node)?;
+            namespaces::enter_net(node)?;
             for end in devices.get(node).into_iter().flatten() {
                 sys::set_device_up(&end.device, true)?;
             }
@@ -234,7 +234,7 @@ impl Supervisor {
         }
         for (done, node) in daemons.iter().enumerate() {
             progress("daemons", done, daemons.len())?;
-            build::enter_net(node)?;
+            namespaces::enter_net(node)?;
             if !plan.has_bridges {
                 self.daemons.start(node)?;
             } else if plan.controller.as_deref() != Some(*node) {
@@ -242,7 +242,7 @@ impl Supervisor {
             }
         }
         for agent in &plan.attached {
-            build::enter_net(&agent.switch)?;
+            namespaces::enter_net(&agent.switch)?;
             self.daemons.start_attached(&agent.name, &agent.switch)?;
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Status of a lab as a text table.
 
 use axon_fabric::model::DataplaneKind;
-use axon_linux::choice::DataplaneChoice;
 use axon_linux::columns::columns;
+use axon_linux::dataplane_choice::DataplaneChoice;
 use axon_linux::port::PortCounters;
 use axon_linux::status::{Answer, NodeStatus, PortStatus, Status};
 use axon_node::Drop;

@@ -9,12 +9,12 @@
 //! arrives when frames are offered at the maximum rate. `round trip` is that of a single frame.
 
 use axon_linux::clock::Clock;
+use axon_linux::device_port::{Medium, PortSetup};
 use axon_linux::inspect::Inspect;
 use axon_linux::link_watch::is_up;
 use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port, fabric_mtu};
 use axon_linux::run::{RunOptions, Runtime};
-use axon_linux::slot::{Medium, PortSetup};
 use axon_linux::sys;
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Action, Awaited, Input, Node, PortKind, Shortcuts};

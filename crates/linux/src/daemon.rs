@@ -4,9 +4,10 @@ pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
 use crate::agent_port::AgentPortSetup;
-use crate::choice::{DataplaneChoice, choose};
 use crate::clock::Clock;
 use crate::dataplane;
+use crate::dataplane_choice::{DataplaneChoice, choose};
+use crate::device_port::{Medium, PortSetup};
 use crate::incarnation::{self, beside};
 use crate::kernel::ports::{KernelPorts, lock};
 use crate::kernel::{Hook, Kernel, KernelSettings};
@@ -16,7 +17,6 @@ use crate::process::run;
 use crate::programmable::{self, Programmable};
 use crate::record::{Identity, Setup, digest};
 use crate::seed::seed;
-use crate::slot::{Medium, PortSetup};
 use crate::store::Store;
 use anyhow::{Context, Result, bail};
 use axon_fabric::assemble::{

@@ -1,14 +1,14 @@
 //! Runs a node as a process: builds a runtime from a node and its ports, and runs it until it is
 //! stopped.
 
-use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
+use crate::dataplane_choice::DataplaneChoice;
+use crate::device_port::PortSetup;
 use crate::inspect::Inspect;
 use crate::kernel::ports::KernelPorts;
 use crate::machine::Machine;
 use crate::record::{Identity, RecordOptions, RecordSetup};
 use crate::run::{RunOptions, Runtime};
-use crate::slot::PortSetup;
 use crate::store::Store;
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::CaptureOptions;

@@ -1,7 +1,7 @@
 //! Status of a daemon, and the socket that serves it.
 
 use crate::agent_port::AgentStatus;
-use crate::choice::DataplaneChoice;
+use crate::dataplane_choice::DataplaneChoice;
 use crate::port::PortCounters;
 use crate::socket;
 use crate::store::StoreStatus;

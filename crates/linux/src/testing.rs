@@ -1,7 +1,7 @@
 //! Builds status reports for tests of the code that reads them, here and in the lab.
 #![allow(dead_code, reason = "each crate uses its own part")]
 
-use crate::choice::DataplaneChoice;
+use crate::dataplane_choice::DataplaneChoice;
 use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};
 use axon_fabric::model::DataplaneKind;
 use axon_node::PortKind;

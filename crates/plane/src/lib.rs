@@ -24,7 +24,7 @@ pub use axon::{ethernet, layers, meter, pause, routes};
 pub use config::{OnFull, PlaneConfig, PuntLimit};
 pub use congestion::{ecn, notification, qcn};
 pub use ports::{Blocked, EgressQueues, FrameMeta, HeaderKind, Ports, WaitingQueue, Wires};
-pub use ports::{buffers, memory};
+pub use ports::{buffers, shared_buffer};
 pub use probe::ProbeUnits;
 pub use qos::dcb_state::Dcb;
 pub use qos::port_pauses::PortPauses;

@@ -1,12 +1,12 @@
 //! A switch: plane, discovery, uplink and edge agent in one node.
 
-mod alone;
 mod failover;
-mod lost;
 mod messages;
 mod port_kind;
+mod resynchronise;
 mod spread;
 mod telemetry;
+mod without_controller;
 
 use super::chassis::{Arrival, Chassis, Refusals};
 use super::effect::SwitchEffect;

@@ -2,7 +2,7 @@
 
 use crate::fabric::carrier;
 use axon_fabric::model::DataplaneKind;
-use axon_linux::choice::DataplaneChoice;
+use axon_linux::dataplane_choice::DataplaneChoice;
 use axon_linux::machine::Machine;
 use serde::Serialize;
 use std::collections::BTreeMap;

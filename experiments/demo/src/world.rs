@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
 use axon_lab::{Lab, StateDir, UpOptions};
-use axon_linux::choice::DataplaneChoice;
+use axon_linux::dataplane_choice::DataplaneChoice;
 use axon_linux::machine::Machine;
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::NodeTelemetry;

@@ -253,7 +253,7 @@ pub(super) fn arp(frame: &[u8]) -> Option<Arp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::unheld::Unheld;
+    use crate::memory_outbox::MemoryOutbox;
 
     const OWN: (MacAddr, Ipv4Addr) = (MacAddr([2, 0, 0, 0, 0, 9]), Ipv4Addr::new(10, 0, 255, 255));
 
@@ -268,7 +268,7 @@ mod tests {
 
     fn answer(all: &mut Neighbours, now: Time, number: u32) -> Option<Settled> {
         let reply = host_frame::reply(mac(number), address(number), OWN.0, OWN.1);
-        all.receive(now, &arp(&reply).unwrap(), &mut Unheld::default())
+        all.receive(now, &arp(&reply).unwrap(), &mut MemoryOutbox::default())
     }
 
     fn agree(all: &Neighbours) {
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(answer(&mut all, now, 2), Some(Settled::At(address(2), mac(2))));
         assert_eq!(all.resolve(now, address(2)).0, Known::At(mac(2)));
         agree(&all);
-        let mut sent = Unheld::default();
+        let mut sent = MemoryOutbox::default();
         for _ in 0..3 {
             assert_eq!(all.timeout(now, &mut sent), []);
             agree(&all);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     /// Returns the destination MAC addresses of the requests for an address.
-    fn asked_at(sent: &Unheld, number: u32) -> Vec<MacAddr> {
+    fn asked_at(sent: &MemoryOutbox, number: u32) -> Vec<MacAddr> {
         let is_its = |frame: &&Vec<u8>| arp(frame).unwrap().target_ip == address(number);
         let all = sent.sent.iter().filter(is_its);
         all.map(|frame| MacAddr::destination_of(frame).unwrap()).collect()
@@ -343,7 +343,7 @@ mod tests {
         let mut all = Neighbours::new(OWN.0, OWN.1);
         all.resolve(Time::ZERO, address(1));
         answer(&mut all, Time::ZERO, 1);
-        let (mut now, mut sent) = (Time::ZERO + AGEING, Unheld::default());
+        let (mut now, mut sent) = (Time::ZERO + AGEING, MemoryOutbox::default());
         assert_eq!(all.timeout(now, &mut sent), []);
         answer(&mut all, now, 1);
         now += AGEING;
@@ -366,7 +366,8 @@ mod tests {
         all.watch(address(1));
         answer(&mut all, Time::ZERO, 1);
         all.resolve(Time::ZERO, address(2));
-        let (mut now, mut full) = (Time::ZERO, Unheld { room: Some(0), ..Unheld::default() });
+        let (mut now, mut full) =
+            (Time::ZERO, MemoryOutbox { room: Some(0), ..MemoryOutbox::default() });
         while now < Time::ZERO + Span::from_secs(20) {
             assert_eq!(all.timeout(now, &mut full), []);
             assert!(all.deadline().unwrap() > now, "it does not ask without end");
@@ -374,7 +375,7 @@ mod tests {
             agree(&all);
         }
         assert_eq!(all.resolve(now, address(1)).0, Known::At(mac(1)));
-        let mut sent = Unheld::default();
+        let mut sent = MemoryOutbox::default();
         for _ in 0..40 {
             all.timeout(now, &mut sent);
             now += Span::from_millis(100);

@@ -8,7 +8,7 @@
 
 use axon_fabric::dcb::frame_bytes;
 use axon_plane::dcb::DcbConfig;
-use axon_plane::memory::Share;
+use axon_plane::shared_buffer::Share;
 use axon_prove::headroom::Headroom;
 use axon_sim::bare::{Phase, Plan, Sink, Source, Storm};
 use axon_wire::priority::{Priority, PrioritySet};

@@ -4,7 +4,7 @@ use super::Controller;
 use crate::effect::{Effects, of_fabric};
 use crate::forwarding::Shared;
 use crate::hosts::Place;
-use crate::upkeep;
+use crate::route_upkeep;
 use crate::vlans::{Vlan, Vlans};
 use alloc::vec::Vec;
 use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, HostFrame, Item, Message};
@@ -42,7 +42,7 @@ impl Controller {
             }
             Item::BondMember { port, state, partner, selected } if vlan.is_none() => {
                 let (at, report) = (Place { switch, port }, (state, partner, selected));
-                upkeep::bond_member(&mut self.all, now, at, report, out)
+                route_upkeep::bond_member(&mut self.all, now, at, report, out)
             }
             Item::HostSeen { port, mac, ips } => {
                 let place = Place { switch, port };

@@ -1,8 +1,8 @@
 //! The trait that all routers implement.
 
+use super::distances::ShortestPaths;
 use super::flow::Flow;
 use super::loads::Loads;
-use super::shortest::ShortestPaths;
 use crate::topology::{Graph, SwitchIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;

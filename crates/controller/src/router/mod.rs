@@ -7,6 +7,7 @@
 mod congestion;
 mod dependencies;
 mod detour;
+mod distances;
 mod ecmp;
 mod explicit;
 mod flow;
@@ -16,7 +17,6 @@ mod kind;
 mod layered;
 mod loads;
 mod search;
-mod shortest;
 mod shortest_path;
 #[cfg(test)]
 mod testing;
@@ -26,6 +26,7 @@ mod weighted;
 
 pub use congestion::CongestionAware;
 pub use detour::Detour;
+pub use distances::ShortestPaths;
 pub use ecmp::Ecmp;
 pub use explicit::{Explicit, StatedPath};
 pub(crate) use flow::pair_hash;
@@ -35,7 +36,6 @@ pub use interface::Router;
 pub use kind::RouterKind;
 pub use layered::Layered;
 pub use loads::Loads;
-pub use shortest::ShortestPaths;
 pub use tree::FixedTies;
 pub use up_down::UpDown;
 pub use weighted::Weighted;

@@ -1,7 +1,7 @@
 //! Cheapest paths for integer link costs, which the router provides.
 
 use super::Step;
-use super::shortest::UNREACHABLE;
+use super::distances::UNREACHABLE;
 use crate::topology::{Edge, Graph, SwitchIndex};
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;

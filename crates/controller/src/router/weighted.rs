@@ -85,7 +85,7 @@ impl Router for Weighted {
         let Weighted { rule, shortest, search, loads } = self;
         let row = shortest.row(graph, flow.to);
         let links_max = match rule {
-            Rule::Spain => super::shortest::UNREACHABLE - 1,
+            Rule::Spain => super::distances::UNREACHABLE - 1,
             Rule::Balanced => row[flow.from.index()].saturating_add(DETOUR_MAX),
         };
         let cost = |at: SwitchIndex, edge: &Edge| rule.cost(loads.get(at, edge.egress));

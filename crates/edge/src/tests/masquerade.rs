@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use crate::flows::ROUTE_LOOK;
-use crate::install::CORRECT_PAUSE;
+use crate::route_installs::CORRECT_PAUSE;
 use crate::testing::*;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -5,7 +5,7 @@ use super::{CableEnd, Dcb, FlowControl, congestion};
 use crate::model::Fabric;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
-use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits};
+use axon_plane::shared_buffer::{MemoryConfig, PriorityGroupLimits, QueueLimits};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate};
@@ -69,7 +69,7 @@ fn groups(dcb: &Dcb, headroom: Bytes) -> [PriorityGroupLimits; PRIORITIES] {
 mod tests {
     use super::*;
     use crate::assemble::{controller_config, switch_config, switch_mac};
-    use axon_plane::memory::Share;
+    use axon_plane::shared_buffer::Share;
     use axon_wire::PortNo;
     use axon_wire::mac_control::Reserved;
 

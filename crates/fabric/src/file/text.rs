@@ -2,7 +2,7 @@
 //! forms.
 
 use crate::units::{SpanText, text_value};
-use axon_plane::memory::Share;
+use axon_plane::shared_buffer::Share;
 use axon_wire::MacAddr;
 use ipnet::Ipv4Net;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

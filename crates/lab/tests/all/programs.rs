@@ -313,7 +313,7 @@ fn refused() {
         );
         let fabric = axon_fabric::parse("a.yaml".as_ref(), &text).expect("a fabric");
         let machine = axon_linux::machine::Machine::ABLE;
-        let error = axon_linux::choice::choose(&fabric, 0, &machine).expect_err(plane);
+        let error = axon_linux::dataplane_choice::choose(&fabric, 0, &machine).expect_err(plane);
         assert_eq!(error.key, key);
         assert!(error.what.contains("no tables for a program to fill"), "{error}");
     }

@@ -16,10 +16,10 @@ pub use options::AgentOptions;
 pub use queues::HostQueues;
 
 use crate::clock::Clock;
+use crate::device_port::{Medium, PortSetup};
 use crate::process::{self, DaemonOptions};
 use crate::record::{AgentSource, Identity, Setup, digest};
 use crate::seed::seed;
-use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
 use axon_node::NodeKind;

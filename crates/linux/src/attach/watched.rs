@@ -54,7 +54,7 @@ impl Agent for Watched<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_agents::Unheld;
+    use axon_agents::MemoryOutbox;
 
     struct Clocked(Time);
 
@@ -77,12 +77,12 @@ mod tests {
     fn the_time_of_an_agent_goes_on_in_its_next_attachment() {
         let board = Board::new("a1", "forwarder");
         let mut watched = Watched::new(Box::new(Clocked(Time::ZERO)), &board);
-        watched.handle(Time::from_nanos(10_000), Event::Timeout, &mut Unheld::default());
+        watched.handle(Time::from_nanos(10_000), Event::Timeout, &mut MemoryOutbox::default());
         assert_eq!(watched.deadline(), Some(Time::from_nanos(1_000_010_000)));
         // The next attachment begins two seconds after the agent was created.
         watched.before = Span::from_secs(2);
         assert_eq!(watched.deadline(), Some(Time::ZERO), "overdue");
-        watched.handle(Time::from_nanos(5_000), Event::Timeout, &mut Unheld::default());
+        watched.handle(Time::from_nanos(5_000), Event::Timeout, &mut MemoryOutbox::default());
         assert_eq!(watched.deadline(), Some(Time::from_nanos(1_000_005_000)));
         assert_eq!(watched.counted()["us"], 2_000_005);
     }
@@ -97,7 +97,7 @@ mod tests {
             while watched.deadline() != Some(Time::ZERO) {
                 std::thread::yield_now();
             }
-            watched.handle(Time::from_nanos(7_000), Event::Timeout, &mut Unheld::default());
+            watched.handle(Time::from_nanos(7_000), Event::Timeout, &mut MemoryOutbox::default());
             asker.join().unwrap()
         });
         assert_eq!((asked.attached, asked.attachments, asked.counters["us"]), (true, 1, 0));

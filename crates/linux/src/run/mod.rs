@@ -16,15 +16,15 @@ mod load;
 mod ports;
 mod wait;
 
-use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
+use crate::dataplane_choice::DataplaneChoice;
+use crate::device_port::{DevicePort, PortSetup};
 use crate::inspect::Inspect;
 use crate::kernel::NodeQueue;
 use crate::kernel::ports::KernelPorts;
 use crate::notes::NoteLog;
 use crate::port_capture::PortCapture;
 use crate::record::{RecordSetup, Recording};
-use crate::slot::{PortSetup, Slot};
 use crate::status::{LoopCounters, Status};
 use crate::store::Store;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType};
@@ -101,7 +101,7 @@ impl<N: Inspect> Runtime<N> {
         let events = Events::open(options.status_socket.as_deref())?;
         let capture = PortCapture::open(options.capture.as_ref())?;
         if let Some(kernel) = &kernel {
-            kernel.borrow_mut().shape(ports.all().iter().filter_map(Slot::rated))?;
+            kernel.borrow_mut().shape(ports.all().iter().filter_map(DevicePort::rated))?;
         }
         let mut runtime = Runtime {
             node,
@@ -247,7 +247,7 @@ impl<N: Inspect> Runtime<N> {
         }
         let count = frames.len();
         for (port, frame) in frames.drain(..) {
-            if self.ports.get(port.index()).is_some_and(Slot::is_up) {
+            if self.ports.get(port.index()).is_some_and(DevicePort::is_up) {
                 self.arrived(port.index(), frame);
             }
         }

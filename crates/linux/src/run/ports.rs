@@ -1,8 +1,8 @@
 //! Ports of a run loop, their wires, and the memory of their frames.
 
+use crate::device_port::{DevicePort, OfKernel, PortSetup};
 use crate::kernel::ports::KernelPorts;
 use crate::port::Pool;
-use crate::slot::{OfKernel, PortSetup, Slot};
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::cell::RefCell;
 use std::io;
@@ -18,7 +18,7 @@ const RETRY: Span = Span::from_secs(1);
 
 /// Ports of a node, by port number.
 pub(super) struct Ports {
-    slots: Vec<Slot>,
+    slots: Vec<DevicePort>,
     pool: Pool,
     /// Ports with a frame on their wire, and some that have lost carrier in the meantime.
     busy: Vec<usize>,
@@ -38,9 +38,9 @@ impl Ports {
         let of_kernel =
             |number| kernel.cloned().map(|ports| OfKernel { ports, number: PortNo(number) });
         let slots = (0..).zip(setups);
-        let mut slots: Vec<Slot> =
-            slots.map(|(number, setup)| Slot::new(setup, of_kernel(number))).collect();
-        slots.iter_mut().try_for_each(Slot::open_own)?;
+        let mut slots: Vec<DevicePort> =
+            slots.map(|(number, setup)| DevicePort::new(setup, of_kernel(number))).collect();
+        slots.iter_mut().try_for_each(DevicePort::open_own)?;
         Ok(Ports { slots, pool: Pool::default(), busy: Vec::new(), retried: Time::ZERO })
     }
 
@@ -50,17 +50,17 @@ impl Ports {
     }
 
     /// Returns all ports, in order.
-    pub(super) fn all(&self) -> &[Slot] {
+    pub(super) fn all(&self) -> &[DevicePort] {
         &self.slots
     }
 
     /// Returns a port, if it exists.
-    pub(super) fn get(&self, index: usize) -> Option<&Slot> {
+    pub(super) fn get(&self, index: usize) -> Option<&DevicePort> {
         self.slots.get(index)
     }
 
     /// Returns a port, which must exist.
-    pub(super) fn slot(&mut self, index: usize) -> &mut Slot {
+    pub(super) fn slot(&mut self, index: usize) -> &mut DevicePort {
         &mut self.slots[index]
     }
 
@@ -117,12 +117,12 @@ impl Ports {
 
     /// Records that the node waits for the wire of a port.
     pub(super) fn await_wire(&mut self, port: PortNo) {
-        self.slots.get_mut(port.index()).into_iter().for_each(Slot::await_wire);
+        self.slots.get_mut(port.index()).into_iter().for_each(DevicePort::await_wire);
     }
 
     /// Records that the node waits for all wires.
     pub(super) fn await_all(&mut self) {
-        self.slots.iter_mut().for_each(Slot::await_wire);
+        self.slots.iter_mut().for_each(DevicePort::await_wire);
     }
 
     /// Returns whether ports that could not be opened are to be tried again.
@@ -137,18 +137,18 @@ impl Ports {
     /// Returns the time of the next event of a port that no descriptor reports. A wire that is not
     /// [awaited](axon_node::Shortcuts::awaited) may become free unnoticed before then.
     pub(super) fn wake_at(&self) -> Option<Time> {
-        let wires = self.slots.iter().filter_map(Slot::awaited_until).min();
+        let wires = self.slots.iter().filter_map(DevicePort::awaited_until).min();
         let grid = PACING_GRID.ticks();
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
-        let retry = self.slots.iter().any(Slot::has_failed).then_some(self.retried + RETRY);
-        let rules = self.slots.iter().filter_map(Slot::rules_due);
+        let retry = self.slots.iter().any(DevicePort::has_failed).then_some(self.retried + RETRY);
+        let rules = self.slots.iter().filter_map(DevicePort::rules_due);
         wires.into_iter().chain(retry).chain(rules).min()
     }
 
     /// Prepares all ports for a wait. Returns true if any of them has a reason not to wait.
     pub(super) fn before_wait(&mut self) -> bool {
         let mut at_once = false;
-        for port in self.slots.iter_mut().filter_map(Slot::port_mut) {
+        for port in self.slots.iter_mut().filter_map(DevicePort::port_mut) {
             at_once |= port.before_wait();
         }
         at_once

@@ -9,8 +9,8 @@ mod egress_queues;
 mod flood;
 mod frame_meta;
 mod hold;
-pub mod memory;
 mod queued;
+pub mod shared_buffer;
 pub mod telemetry;
 mod wires;
 

@@ -2,7 +2,7 @@
 
 use super::blocked::{Blocked, WaitingQueue};
 use super::core::Ports;
-use super::memory::Memory;
+use super::shared_buffer::Memory;
 use crate::qos::dcb_state::Dcb;
 use axon_node::telemetry::{
     BlockedBuffer, FlowControl, MemoryTelemetry, PausedQueue, PoolTelemetry, PortTelemetry,

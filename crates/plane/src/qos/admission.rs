@@ -7,7 +7,9 @@
 //! take no room and have no sender.
 
 use super::targeted::{Queues, SenderRequest, Watermarks};
-use crate::ports::memory::{Memory, MemoryConfig, NoRoom, Owner, PriorityGroupLimits, Signal};
+use crate::ports::shared_buffer::{
+    Memory, MemoryConfig, NoRoom, Owner, PriorityGroupLimits, Signal,
+};
 use alloc::vec::Vec;
 use axon_node::Drop;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};

@@ -3,7 +3,7 @@
 use crate::axon::layers::Layers;
 use crate::congestion::notification::{CnConfig, EcnConfig, NotificationError};
 pub use crate::ports::buffers::QueueOrder;
-use crate::ports::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
+use crate::ports::shared_buffer::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use crate::qos::schedule::{Algorithm, ScheduleConfig, ScheduleFault};
 use crate::qos::targeted::{WatermarkFault, Watermarks};
 use crate::qos::watchdog::WatchdogConfig;

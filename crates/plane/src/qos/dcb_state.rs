@@ -16,7 +16,7 @@ use crate::axon::layers::Layers;
 use crate::congestion::host_edge::HostEdge;
 use crate::congestion::notification::{CongestionSignal, Watch};
 use crate::ports::FrameMeta;
-use crate::ports::memory::{Memory, Owner, PriorityGroupLimits, Signal};
+use crate::ports::shared_buffer::{Memory, Owner, PriorityGroupLimits, Signal};
 
 use alloc::vec::Vec;
 use axon_node::Drop;

@@ -4,7 +4,7 @@
 use axon_node::{Action, Dataplane, Drop, PortKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
-use axon_plane::memory::{PriorityGroupLimits, Share};
+use axon_plane::shared_buffer::{PriorityGroupLimits, Share};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Pfc, Quanta};

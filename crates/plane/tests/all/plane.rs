@@ -3,7 +3,7 @@
 use crate::model::{Event, PORTS, World};
 use axon_node::{Action, Dataplane, Drop, PortKind, PortView, Punt};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::memory::Share;
+use axon_plane::shared_buffer::Share;
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Quanta};

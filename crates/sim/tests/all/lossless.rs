@@ -6,7 +6,7 @@ use axon_fabric::model::Wire;
 use axon_node::{Action, Awaited, Drop, Input, Node, PortKind, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_control::PauseState;
-use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
+use axon_plane::shared_buffer::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;

@@ -3,7 +3,7 @@
 
 use axon_node::{Drop, Note};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
+use axon_plane::shared_buffer::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
 use axon_sim::bare::{Phase, Plan, Seen, Sink, Source, Storm};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};

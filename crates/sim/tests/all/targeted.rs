@@ -2,7 +2,7 @@
 //! never idle, and our own targeting does not pause a source that sends no more than its share.
 
 use axon_plane::dcb::{DcbConfig, QueueOrder};
-use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
+use axon_plane::shared_buffer::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_sim::bare::{OVERHEAD_BYTES, Phase, Plan, Seen, Sink, Source};
 use axon_wire::mac_control::Quanta;

@@ -3,7 +3,7 @@
 use super::SwitchNode;
 use crate::chassis::Chassis;
 use alloc::vec::Vec;
-use axon_edge::Fate;
+use axon_edge::Outcome;
 use axon_node::{Action, Dataplane, Drop, RouteKey};
 use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
@@ -15,21 +15,21 @@ impl<D: Dataplane> SwitchNode<D> {
         now: Time,
         (port, vlan): (PortNo, VlanId),
         frame: FrameBuf,
-        fate: Result<Fate, Drop>,
+        fate: Result<Outcome, Drop>,
         out: &mut Vec<Action>,
     ) {
         let Chassis { plane, actions, .. } = &mut self.chassis;
         let mut frame = frame;
         let (reason, frame) = match fate {
-            Ok(Fate::Readdress(route, destination)) => {
+            Ok(Outcome::Readdress(route, destination)) => {
                 if let Some(place) = frame.bytes_mut().first_chunk_mut() {
                     *place = destination.0;
                 }
                 return plane.forward(now, port, &route, frame, actions);
             }
-            Ok(Fate::Served) => (Drop::Consumed, frame),
-            Ok(Fate::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
-            Ok(Fate::Wait(destination)) => {
+            Ok(Outcome::Served) => (Drop::Consumed, frame),
+            Ok(Outcome::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
+            Ok(Outcome::Wait(destination)) => {
                 // Frames to a group wait for its list, others for a route of their source.
                 let source = MacAddr::source_of(frame.bytes());
                 let source = source.filter(|_| !destination.is_multicast());
@@ -40,7 +40,7 @@ impl<D: Dataplane> SwitchNode<D> {
                     Err(frame) => (Drop::NoRoute, frame),
                 }
             }
-            Ok(Fate::Copies(fates)) => {
+            Ok(Outcome::Copies(fates)) => {
                 for fate in fates {
                     self.chassis.plane.count_copy(port);
                     let copy = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame.bytes());

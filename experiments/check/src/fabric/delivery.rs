@@ -8,7 +8,7 @@ use super::wiring::{self, ip, mac};
 use super::world::{Commands, Fault, World};
 use axon_controller::{Effect as ControllerEffect, Effects};
 use axon_edge::Effect;
-use axon_edge::Fate;
+use axon_edge::Outcome;
 use axon_node::{StoreChange, Stored};
 use axon_wire::host_frame::{self, ArpOperation, Kind};
 use axon_wire::message::{ArpReply, Item, LinkDown, LinkEnd, Message};
@@ -58,7 +58,7 @@ impl World {
             self.at_switch(switch, |edge, now, device, out| {
                 let fate = edge.untagged(now, device, out).host_frame(at.port, frame);
                 // A frame that has to wait, or is dropped, is outside the model.
-                if let Ok(Fate::Forward(by)) = fate {
+                if let Ok(Outcome::Forward(by)) = fate {
                     route = Some(by);
                 }
             });

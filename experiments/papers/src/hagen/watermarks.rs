@@ -3,7 +3,7 @@
 
 use super::bins::{Bins, mean_and_sd};
 use axon_plane::dcb::{DcbConfig, QueueOrder};
-use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
+use axon_plane::shared_buffer::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_sim::bare::{OVERHEAD_BYTES, Phase, Plan, Seen, Sink, Source};
 use axon_wire::mac_control::Quanta;

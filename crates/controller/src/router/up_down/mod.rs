@@ -4,8 +4,8 @@ mod in_flight;
 mod mend;
 mod order;
 
+use super::distances::UNREACHABLE;
 use super::flow::mix;
-use super::shortest::UNREACHABLE;
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::topology::{Edge, Graph, SwitchIndex};
 use alloc::vec::Vec;

@@ -2,9 +2,9 @@
 //! senders to pause, and the end of their pauses.
 //!
 //! A queue holds the frames for one port in one traffic class; its *sources* are the ingress ports
-//! of these frames. The memory (`memory.rs`) sends XOFF to a sender when *its own* frames fill
-//! their share; this module does when a *queue* is too long, regardless of the sources that filled
-//! it.
+//! of these frames. The memory (`shared_buffer.rs`) sends XOFF to a sender when *its own* frames
+//! fill their share; this module does when a *queue* is too long, regardless of the sources that
+//! filled it.
 //!
 //! A queue has watermarks. When a frame takes it to the high one (HW), all sources with frames in
 //! it are paused; the room between that watermark and `bytes_max` is for frames in flight. When it
@@ -28,7 +28,7 @@ mod fair;
 mod max_min;
 mod sampling;
 
-use crate::ports::memory::Owner;
+use crate::ports::shared_buffer::Owner;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::random::Random;

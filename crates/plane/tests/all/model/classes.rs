@@ -2,8 +2,8 @@
 
 use super::PORTS;
 use axon_plane::dcb::{DcbConfig, QueueOrder};
-use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_plane::shared_buffer::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
 use axon_wire::mac_control::Quanta;

@@ -75,7 +75,7 @@ pub struct PortSetup {
 }
 
 /// Port that may have lost its device.
-pub(crate) struct Slot {
+pub(crate) struct DevicePort {
     setup: PortSetup,
     port: Option<Box<dyn Port>>,
     up: bool,
@@ -100,11 +100,11 @@ pub(crate) struct OfKernel {
     pub(crate) number: PortNo,
 }
 
-impl Slot {
-    pub(crate) fn new(setup: PortSetup, kernel: Option<OfKernel>) -> Slot {
+impl DevicePort {
+    pub(crate) fn new(setup: PortSetup, kernel: Option<OfKernel>) -> DevicePort {
         // With a kernel data plane, only the egress queues can enforce the rate.
         let wire = Wire::new(setup.rate.filter(|_| kernel.is_none()));
-        Slot {
+        DevicePort {
             kernel,
             setup,
             port: None,
@@ -150,7 +150,7 @@ impl Slot {
     }
 
     /// Creates the interface for a host's programs, without which the node is useless, and the
-    /// socket for an agent. Later, [`open_tap`](Slot::open_tap) re-creates them.
+    /// socket for an agent. Later, [`open_tap`](DevicePort::open_tap) re-creates them.
     pub(crate) fn open_own(&mut self) -> anyhow::Result<()> {
         if let Medium::Host(_) | Medium::Agent(_) = &self.setup.medium {
             self.port = self.setup.medium.open_tap(&self.setup.device).transpose()?;
@@ -341,7 +341,7 @@ impl Slot {
     }
 
     /// Sets the rules for a host's queues if they have changed, now or when they are
-    /// [due](Slot::rules_due).
+    /// [due](DevicePort::rules_due).
     pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
         if let Medium::Host(queues) = &mut self.setup.medium {
             self.rules.set(now, rules, (&self.setup.device, queues), self.port.as_mut());
@@ -421,7 +421,7 @@ impl Slot {
 mod tests {
     use super::*;
 
-    fn without_device() -> Slot {
+    fn without_device() -> DevicePort {
         let setup = PortSetup {
             device: "none-p0".into(),
             medium: Medium::Packet,
@@ -429,7 +429,7 @@ mod tests {
             lossless: false,
             host_mtu: None,
         };
-        Slot::new(setup, None)
+        DevicePort::new(setup, None)
     }
 
     #[test]

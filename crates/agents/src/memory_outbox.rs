@@ -6,14 +6,14 @@ use axon_cache::Handle;
 
 /// Outbox of an agent that holds no packets and may send its own frames, which are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unheld {
+pub struct MemoryOutbox {
     /// Frames that the agent has sent, in order.
     pub sent: Vec<Vec<u8>>,
     /// Remaining room for frames. Unlimited if `None`.
     pub room: Option<usize>,
 }
 
-impl Outbox for Unheld {
+impl Outbox for MemoryOutbox {
     fn head(&mut self, _: Handle) -> Option<&mut [u8]> {
         None
     }

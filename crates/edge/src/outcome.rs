@@ -5,7 +5,7 @@ use axon_wire::{MacAddr, Route};
 
 /// Result for a host's frame without a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Outcome {
     /// The frame was ARP or DHCP and has been handled.
     Served,
     /// Forward the frame on this route, which is kept in software.
@@ -16,5 +16,5 @@ pub enum Fate {
     /// Queue the frame until there is a route to this destination.
     Wait(MacAddr),
     /// Copy the frame: each copy is forwarded, or queued.
-    Copies(Vec<Fate>),
+    Copies(Vec<Outcome>),
 }

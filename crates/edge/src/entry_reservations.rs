@@ -1,6 +1,6 @@
 //! Reserved entries of each host port's route table.
 
-use super::given::{Given, Place};
+use super::masqueraded::{Given, Place};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::RouteKey;

@@ -20,10 +20,10 @@
 
 use super::answers::{Requester, answer_with};
 use super::context::{Cx, Timer};
-use super::fate::Fate;
+use super::entry_reservations::{Key, of_port};
 use super::flows::{Flow, Flows, Placement};
 use super::hosts::Hosts;
-use super::places::{Key, of_port};
+use super::outcome::Outcome;
 use super::tables::{PAUSE, Requested, Tables};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -300,7 +300,7 @@ impl Installer {
         port: PortNo,
         (source, destination): (MacAddr, MacAddr),
         hint: Option<IpAddr>,
-    ) -> Option<Fate> {
+    ) -> Option<Outcome> {
         let owner = cx.tables.owner((port, cx.to(destination))).unwrap_or(destination);
         let key = self.flows.key_of((port, cx.to(owner)), source);
         let route = self.flows.use_route(key)?;
@@ -309,8 +309,8 @@ impl Installer {
             self.correct(cx, hosts, source, key, hint);
         }
         Some(match owner == destination {
-            true => Fate::Forward(route),
-            false => Fate::Readdress(route, owner),
+            true => Outcome::Forward(route),
+            false => Outcome::Readdress(route, owner),
         })
     }
 
