@@ -11,21 +11,16 @@
 //! arrive, and the hosts repeat their requests as time passes. In the end, each host must reach the
 //! other by routes that the controller has decided.
 
-mod delivery;
 mod device;
-mod moot;
-mod order;
+mod head;
+mod links;
 mod packet;
-mod settle;
 mod switch;
 mod violation;
 mod wiring;
 mod world;
-mod wrong;
 
 use crate::budget::Budget;
-use order::First;
-use settle::Settled;
 use stateright::{Model, Property};
 use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
@@ -33,6 +28,9 @@ use std::sync::Arc;
 pub use violation::Wrong;
 pub use world::Fault;
 use world::World;
+use world::order::{self, First};
+use world::settle::{self, Settled};
+use world::wrong;
 
 /// Model of a fabric.
 #[derive(Debug)]
@@ -137,9 +135,9 @@ impl FabricModel {
     }
 
     fn state(&self, world: World, left: Budget) -> FabricState {
-        let (print, wrong) = (world.print(), world.find_wrong());
+        let (print, wrong) = (world.print(), wrong::find(&world));
         // A set-up goes back and forth between switches, so no switch is quiet.
-        let is_quiet = |switch| self.budget.asks == 0 && world.is_quiet(switch, left);
+        let is_quiet = |switch| self.budget.asks == 0 && order::is_quiet(&world, switch, left);
         let quiet = (0..self.switches).map(is_quiet).collect();
         FabricState { world: Arc::new(world), wrong, left, print, quiet }
     }
@@ -159,15 +157,15 @@ impl Model for FabricModel {
 
     fn actions(&self, state: &FabricState, actions: &mut Vec<FabricAction>) {
         let (world, left) = (&state.world, state.left);
-        let first = world.first(left, &state.quiet).filter(|_| !self.in_any_order);
+        let first = order::first(world, left, &state.quiet).filter(|_| !self.in_any_order);
         if let Some(First::Command(switch)) = first {
             return actions.push(FabricAction::Command(switch));
         }
         let is_next = |at| first.is_none_or(|first| first == First::Packet(at));
-        for (at, packet) in world.flight.different().filter(|&(at, _)| is_next(at)) {
+        for (at, packet) in world.flight().different().filter(|&(at, _)| is_next(at)) {
             let kind = packet.kind();
             actions.push(FabricAction::Deliver(at, kind));
-            let loses = packet.is_fragile() && left.losses > 0 || packet.is_over(&world.cut);
+            let loses = packet.is_fragile() && left.losses > 0 || packet.is_over(world.cut());
             actions.extend(loses.then_some(FabricAction::Lose(at, kind)));
             let doubles = packet.is_fragile() && left.duplicates > 0;
             actions.extend(doubles.then_some(FabricAction::Double(at, kind)));
@@ -182,10 +180,10 @@ impl Model for FabricModel {
         let ticks = left.ticks > 0 && world.deadline().is_some();
         actions.extend(ticks.then_some(FabricAction::Tick));
         if left.asks > 0 {
-            actions.extend((0..world.wiring.hosts()).map(FabricAction::Ask));
+            actions.extend((0..world.wiring().hosts()).map(FabricAction::Ask));
         }
         if left.cuts > 0 {
-            let links = (0..world.wiring.links.len()).filter(|link| !world.cut.contains(link));
+            let links = (0..world.wiring().links.len()).filter(|link| !world.cut().contains(link));
             actions.extend(links.map(FabricAction::Cut));
         }
         if left.restarts > 0 {
@@ -200,18 +198,18 @@ impl Model for FabricModel {
         let mut left = last.left;
         match action {
             FabricAction::Deliver(at, _) => {
-                let packet = world.flight.take(at);
+                let packet = world.take(at);
                 world.arrive(packet);
             }
             FabricAction::Lose(at, _) => {
                 // Messages lost together with a failed link do not count as a further fault.
-                if !world.flight.take(at).is_over(&world.cut) {
+                if !world.take(at).is_over(world.cut()) {
                     left = left.take(|left| &mut left.losses)?;
                 }
             }
             FabricAction::Double(at, _) => {
                 left = left.take(|left| &mut left.duplicates)?;
-                let packet = world.flight.copy(at);
+                let packet = world.flight().copy(at);
                 world.arrive(packet);
             }
             FabricAction::Report(switch) => world.report(switch),
@@ -222,7 +220,7 @@ impl Model for FabricModel {
             }
             FabricAction::Ask(host) => {
                 left = left.take(|left| &mut left.asks)?;
-                world.ask(host);
+                world.request(host, 1 - host);
             }
             FabricAction::Cut(link) => {
                 left = left.take(|left| &mut left.cuts)?;
@@ -269,12 +267,12 @@ impl Model for FabricModel {
                 },
             ),
             Property::sometimes("the hosts reach each other", |_, state: &Self::State| {
-                state.world.is_connected()
+                settle::is_connected(&state.world)
             }),
         ];
         if self.budget.cuts > 0 && self.switches == 3 && self.start == Start::Connected {
             all.push(Property::sometimes("a backup is used", |_, state: &Self::State| {
-                state.world.backups_used() > 0
+                settle::backups_used(&state.world) > 0
             }));
         }
         all

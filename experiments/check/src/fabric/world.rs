@@ -1,31 +1,28 @@
 //! Switches, hosts and a controller, with all events in the model.
 
+mod delivery;
+mod moot;
+pub(super) mod order;
+pub(super) mod settle;
+pub(super) mod wrong;
+
 use super::device::Device;
+use super::head::Head;
+use super::links::Links;
 use super::packet::Packet;
-use super::switch::{Switch, node_config};
+use super::switch::Switch;
 use super::violation::Wrong;
-use super::wiring::{self, CONTROLLER, CONTROLLER_NODE, Wiring, ip, mac};
+use super::wiring::{self, Wiring, ip, mac};
 use crate::flight::Flight;
 use crate::part::Part;
 use crate::print::{self, Print};
-use axon_controller::Controller;
-use axon_controller::Effects;
-use axon_controller::config::{ControllerConfig, DhcpConfig};
-use axon_controller::policy::Policy;
-use axon_controller::router::RouterKind;
+use axon_controller::{Controller, Effects};
 use axon_edge::Edges;
 use axon_edge::Effect;
-use axon_link::config::NodeConfig;
-use axon_node::Stored;
 use axon_wire::host_frame;
-use axon_wire::message::{ControllerHello, Item, LinkEnd, Message, Peer, PortState, Role};
-use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span, Time};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::Ipv4Addr;
-use std::sync::Arc;
-
-/// Maximum length of a route, in hops.
-const HOPS_MAX: usize = 122;
+use axon_wire::message::{ControllerHello, LinkEnd, Message, Peer, PortState, Role};
+use axon_wire::{MacAddr, PortNo, Time};
+use std::collections::BTreeSet;
 
 /// Fault planted in the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,110 +41,74 @@ pub enum Fault {
     KeepsNews,
 }
 
-/// Commands from the controller to one incarnation of a switch.
-#[derive(Clone, Debug)]
-pub(super) struct Commands {
-    pub(super) to: Incarnation,
-    pub(super) items: VecDeque<Item>,
-}
-
 /// Fabric in the model.
 #[derive(Clone)]
 pub(super) struct World {
-    pub(super) now: Time,
-    pub(super) wiring: Arc<Wiring>,
-    pub(super) fault: Fault,
-    /// Links that have failed.
-    pub(super) cut: BTreeSet<usize>,
-    pub(super) switches: Vec<Part<Switch>>,
-    pub(super) controller: Part<Controller>,
-    pub(super) running: Incarnation,
-    pub(super) stored: Part<Vec<Stored>>,
-    /// Switches that the controller knows, with its commands for them.
-    pub(super) commands: Part<BTreeMap<NodeId, Commands>>,
-    pub(super) flight: Flight<Packet>,
+    now: Time,
+    links: Links,
+    fault: Fault,
+    switches: Vec<Part<Switch>>,
+    head: Head,
+    flight: Flight<Packet>,
     /// Violation by the last step, if any.
-    pub(super) wrong: Option<Wrong>,
+    wrong: Option<Wrong>,
 }
 
 impl World {
     /// Returns the fingerprint of all state on which the future depends.
     pub(super) fn print(&self) -> u128 {
-        let World { now, cut, switches, controller, running, stored, commands, wrong, .. } = self;
-        let rest = Print::new(&(now, cut, running, wrong));
-        let mut parts = vec![&rest, controller.print(), stored.print(), commands.print()];
-        parts.extend(switches.iter().map(Part::print));
+        let rest = Print::new(&(self.now, self.links.cut(), self.head.running(), self.wrong));
+        let mut parts = vec![&rest];
+        parts.extend(self.head.prints());
+        parts.extend(self.switches.iter().map(Part::print));
         parts.extend(self.flight.prints());
         print::whole(&parts)
     }
-}
 
-pub(super) fn controller_config(number: u64) -> ControllerConfig {
-    let incarnation = Incarnation { node: CONTROLLER_NODE, number };
-    ControllerConfig {
-        node: NodeConfig { seed: 1, ..node_config(incarnation) },
-        dhcp: DhcpConfig {
-            prefix_len: 24,
-            pool_first: Ipv4Addr::new(10, 0, 0, 100),
-            pool_last: Ipv4Addr::new(10, 0, 0, 100),
-            lease: Span::from_secs(3600),
-            leases_per_port_max: 2,
-            reservations: BTreeMap::new(),
-            router: None,
-            dns: Vec::new(),
-            domain: None,
-            mtu: None,
-            clients: BTreeMap::new(),
-            relay: None,
-        },
-        router: RouterKind::default(),
-        layers: 1,
-        policy: Policy::default(),
-        by_source: Default::default(),
-        backups: true,
-        dhcpv6: None,
-        uplinks: Vec::new(),
-        vlans: Default::default(),
-        bonds: Vec::new(),
-    }
-}
-
-impl World {
     /// Creates a fabric in which each switch knows its ports, the controller has just started, and
     /// each host has announced its address.
     pub(super) fn new(switches: usize, fault: Fault) -> World {
-        let wiring = Arc::new(Wiring::new(switches));
-        let config = controller_config(1);
-        let mut controller = Controller::new(&config, HOPS_MAX);
-        controller.attached(PortNo(0), Some((wiring::node_id(0), CONTROLLER)));
+        let wiring = Wiring::new(switches);
         let mut world = World {
             now: Time::ZERO,
             switches: (0..switches)
                 .map(|switch| Part::new(Switch::first(&wiring, switch)))
                 .collect(),
-            wiring,
+            links: Links::new(wiring),
             fault,
-            cut: BTreeSet::new(),
-            controller: Part::new(controller),
-            running: config.node.incarnation,
-            stored: Part::new(Vec::new()),
-            commands: Part::new(BTreeMap::new()),
+            head: Head::new(),
             flight: Flight::default(),
             wrong: None,
         };
         (0..switches).for_each(|switch| world.know_ports(switch));
         (0..switches).for_each(|switch| world.hello(switch));
         world.quiesce();
-        for host in 0..world.wiring.hosts() {
-            world.announce(host);
+        for host in 0..world.wiring().hosts() {
+            // A host announces its address when it starts.
+            world.request(host, host);
         }
         world.quiesce();
         world
     }
 
-    /// Returns a switch, given its node ID.
-    pub(super) fn switch(&self, node: NodeId) -> &Switch {
-        &self.switches[wiring::place_of(node)]
+    /// Returns the wiring.
+    pub(super) fn wiring(&self) -> &Wiring {
+        self.links.wiring()
+    }
+
+    /// Returns the links that have failed.
+    pub(super) fn cut(&self) -> &BTreeSet<usize> {
+        self.links.cut()
+    }
+
+    /// Returns the packets in flight.
+    pub(super) fn flight(&self) -> &Flight<Packet> {
+        &self.flight
+    }
+
+    /// Takes the packet in flight at this index.
+    pub(super) fn take(&mut self, at: usize) -> Packet {
+        self.flight.take(at)
     }
 
     /// Delivers everything in flight and on the streams, without time passing.
@@ -184,32 +145,23 @@ impl World {
         }
     }
 
-    /// Announces a host's address, as a host does when it starts.
-    pub(super) fn announce(&mut self, host: usize) {
-        self.host_sends(host, host);
-    }
-
-    /// Sends an ARP request from a host for the other host.
-    pub(super) fn ask(&mut self, host: usize) {
-        self.host_sends(host, 1 - host);
-    }
-
-    fn host_sends(&mut self, host: usize, wanted: usize) {
+    /// Sends an ARP request from a host for the address of a host.
+    pub(super) fn request(&mut self, host: usize, wanted: usize) {
         let frame = host_frame::request(mac(host), ip(host), MacAddr::BROADCAST, ip(wanted));
-        let at = self.wiring.host_at(host);
+        let at = self.wiring().host_at(host);
         self.flight.push(Packet::Host { at, frame });
     }
 
     /// Sends the introduction of a switch to the controller, or its current ports.
     pub(super) fn hello(&mut self, switch: usize) {
         let node = wiring::node_id(switch);
-        let to = self.running;
+        let to = self.head.running();
         let mut ports = Vec::new();
-        for port in (0..super::wiring::PORTS).map(PortNo) {
+        for port in (0..wiring::PORTS).map(PortNo) {
             let at = LinkEnd { node, port };
             let is_lost = self.switches[switch].lost.contains(&port);
-            let peer = match self.wiring.link(at) {
-                _ if self.wiring.host_of(at).is_some() => Peer::Host,
+            let peer = match self.wiring().link(at) {
+                _ if self.wiring().host_of(at).is_some() => Peer::Host,
                 Some((_, there)) if !is_lost => {
                     Peer::Axon { node: there.node, port: there.port, role: Role::Switch }
                 }
@@ -245,19 +197,14 @@ impl World {
 
     /// Calls the controller in the same way as its node.
     pub(super) fn at_controller(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Effects)) {
-        let mut out = Vec::new();
-        if self.controller.deadline().is_some_and(|at| at <= self.now) {
-            self.controller.timeout(self.now, &mut out);
-        }
-        call(&mut self.controller, self.now, &mut out);
-        self.controller.keep(&mut out);
+        let out = self.head.call(self.now, call);
         self.carry_out_of_controller(out);
     }
 
     /// Returns the next deadline of any node.
     pub(super) fn deadline(&self) -> Option<Time> {
         let edges = self.switches.iter().filter_map(|switch| switch.edge.deadline());
-        edges.chain(self.controller.deadline()).min()
+        edges.chain(self.head.controller().deadline()).min()
     }
 
     /// Advances time to the next deadline and processes due timers.
@@ -270,17 +217,15 @@ impl World {
                 self.at_switch(switch, |_, _, _, _| ());
             }
         }
-        if self.controller.deadline().is_some_and(|at| at <= self.now) {
+        if self.head.controller().deadline().is_some_and(|at| at <= self.now) {
             self.at_controller(|_, _, _| ());
         }
     }
 
     /// Fails a link. Each end detects this at its own time.
     pub(super) fn fail(&mut self, link: usize) {
-        if self.cut.insert(link) {
-            for at in self.wiring.links[link] {
-                self.flight.push(Packet::Carrier { at });
-            }
+        for at in self.links.fail(link).into_iter().flatten() {
+            self.flight.push(Packet::Carrier { at });
         }
     }
 
@@ -300,13 +245,9 @@ impl World {
 
     /// Restarts the controller with its stored state.
     pub(super) fn restart_controller(&mut self) {
-        let config = controller_config(self.running.number + 1);
-        self.controller = Part::new(Controller::new(&config, HOPS_MAX));
-        self.running = config.node.incarnation;
-        self.commands.clear();
-        let stored = self.stored.clone();
+        let stored = self.head.restart();
         self.at_controller(|controller, now, out| {
-            controller.attached(PortNo(0), Some((wiring::node_id(0), CONTROLLER)));
+            controller.attached(PortNo(0), Some((wiring::node_id(0), wiring::CONTROLLER)));
             controller.restore(now, &stored, out);
         });
         for switch in 0..self.switches.len() {

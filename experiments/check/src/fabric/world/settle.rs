@@ -1,6 +1,7 @@
 //! Convergence of a fabric after the last fault.
 
-use super::world::World;
+use super::World;
+use super::wrong::{self, agrees, works};
 use axon_wire::{Span, Time};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,14 +17,14 @@ const START_TICKS: usize = 40;
 
 /// States from which the hosts are known to reach each other, with the times.
 #[derive(Debug, Default)]
-pub(super) struct Settled(Mutex<HashMap<u128, Time>>);
+pub(crate) struct Settled(Mutex<HashMap<u128, Time>>);
 
 impl Settled {
     /// Returns whether the hosts reach each other soon without further losses. Steps are
     /// deterministic, so a path that reaches a known state ends in the same way.
-    pub(super) fn reaches(&self, start: u128, world: &World) -> bool {
+    pub(crate) fn reaches(&self, start: u128, world: &World) -> bool {
         let until = world.now + WITHIN;
-        if !world.can_connect() {
+        if !world.links.can_connect() {
             return true;
         }
         if let Some(at) = self.known(start) {
@@ -37,7 +38,7 @@ impl Settled {
             }
             way.push(at);
             if !world.deliver_any() {
-                if world.is_connected() && world.agrees() {
+                if is_connected(&world) && agrees(&world) {
                     return self.learn(way, world.now, until);
                 }
                 world.ask_and_tick();
@@ -64,37 +65,37 @@ impl Settled {
     }
 }
 
-impl World {
-    /// Returns whether each host reaches the other host and no invariant is violated.
-    pub(super) fn is_connected(&self) -> bool {
-        (0..self.wiring.hosts()).all(|host| self.works(host)) && self.find_wrong().is_none()
-    }
+/// Returns whether each host reaches the other host and no invariant is violated.
+pub(crate) fn is_connected(world: &World) -> bool {
+    (0..world.wiring().hosts()).all(|host| works(world, host)) && wrong::find(world).is_none()
+}
 
+/// Returns the number of backups that edges have used since they started.
+pub(crate) fn backups_used(world: &World) -> u64 {
+    world.switches.iter().map(|switch| switch.edge.counters().backups_used).sum()
+}
+
+impl World {
     fn ask_and_tick(&mut self) {
         self.tick();
-        for host in 0..self.wiring.hosts() {
-            if !self.works(host) {
-                self.ask(host);
+        for host in 0..self.wiring().hosts() {
+            if !works(self, host) {
+                self.request(host, 1 - host);
             }
         }
     }
 
     /// Lets hosts send requests and time pass, until the hosts reach each other and have their
     /// backups.
-    pub(super) fn connect(&mut self) {
+    pub(crate) fn connect(&mut self) {
         for _ in 0..START_TICKS {
             self.quiesce();
             let has_backups =
                 self.switches.iter().any(|switch| switch.edge.plain().backups().next().is_some());
-            if self.is_connected() && (has_backups || self.wiring.links.len() < 3) {
+            if is_connected(self) && (has_backups || self.wiring().links.len() < 3) {
                 return;
             }
             self.ask_and_tick();
         }
-    }
-
-    /// Returns the number of backups that edges have used since they started.
-    pub(super) fn backups_used(&self) -> u64 {
-        self.switches.iter().map(|switch| switch.edge.counters().backups_used).sum()
     }
 }

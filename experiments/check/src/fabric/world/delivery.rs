@@ -1,19 +1,18 @@
 //! Delivery of messages. It stands in for the nodes' own code
 //! (`crates/switch/src/{switch,controller}.rs`) between messages and the edge or the controller.
 
-use super::packet::Packet;
-use super::switch::Switch;
-use super::violation::Wrong;
-use super::wiring::{self, ip, mac};
-use super::world::{Commands, Fault, World};
+use super::{Fault, World};
+use crate::fabric::packet::Packet;
+use crate::fabric::switch::Switch;
+use crate::fabric::violation::Wrong;
+use crate::fabric::wiring::{self, ip, mac};
 use axon_controller::{Effect as ControllerEffect, Effects};
 use axon_edge::Effect;
 use axon_edge::Outcome;
-use axon_node::{StoreChange, Stored};
 use axon_wire::host_frame::{self, ArpOperation, Kind};
 use axon_wire::message::{ArpReply, Item, LinkDown, LinkEnd, Message};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo};
+use axon_wire::{Incarnation, MacAddr, NodeId, PortNo};
 use std::collections::VecDeque;
 
 /// Maximum number of switches that forward a notification about a link.
@@ -21,13 +20,13 @@ const NEWS_HOPS: u8 = 255;
 
 impl World {
     /// Delivers a packet.
-    pub(super) fn arrive(&mut self, packet: Packet) {
+    pub(crate) fn arrive(&mut self, packet: Packet) {
         match packet {
             Packet::Host { at, frame } => self.frame(at, &frame),
             Packet::Carrier { at } => self.lose_link(at),
             Packet::News { at } => self.hello(wiring::place_of(at)),
             Packet::Up { from, to, message } => {
-                if self.opens(to, self.running) {
+                if self.opens(to, self.head.running()) {
                     self.message_to_controller(from, message);
                 }
             }
@@ -63,7 +62,7 @@ impl World {
                 }
             });
         }
-        if let Some(there) = route.and_then(|route| self.arrives(at.node, &route)) {
+        if let Some(there) = route.and_then(|route| self.links.arrives(at.node, &route)) {
             self.host_receives(there, frame);
         }
     }
@@ -81,8 +80,7 @@ impl World {
             if port == PortNo::CONTROL {
                 return self.flight.push(Packet::Routed { at, over, from, to, message });
             }
-            let there = self.wiring.link(LinkEnd { node: at, port });
-            let Some((link, there)) = there.filter(|(link, _)| !self.cut.contains(link)) else {
+            let Some((link, there)) = self.links.working(LinkEnd { node: at, port }) else {
                 return;
             };
             over.push(link);
@@ -93,7 +91,7 @@ impl World {
     /// Signals to a switch that a link has lost its carrier.
     fn lose_link(&mut self, at: LinkEnd) {
         let switch = wiring::place_of(at.node);
-        let Some((_, far)) = self.wiring.link(at) else { return };
+        let Some((_, far)) = self.wiring().link(at) else { return };
         self.switches[switch].lost.insert(at.port);
         if self.fault == Fault::SilentLinks {
             return;
@@ -104,7 +102,7 @@ impl World {
             edge.untagged(now, device, out).fail_over(ends)
         });
         let this = &self.switches[switch];
-        let waits = this.trial == Some(self.running) && this.controller != this.trial;
+        let waits = this.trial == Some(self.head.running()) && this.controller != this.trial;
         if self.fault != Fault::KeepsNews || !waits {
             self.hello(switch);
         }
@@ -121,12 +119,10 @@ impl World {
             for port in (0..wiring::PORTS).map(PortNo).filter(|&port| port != ingress) {
                 let at = LinkEnd { node: wiring::node_id(switch), port };
                 let is_lost = self.switches[switch].lost.contains(&port);
-                let Some((link, to)) = self.wiring.link(at).filter(|_| !is_lost) else { continue };
-                if !self.cut.contains(&link) {
-                    let seal = self.switches[wiring::place_of(to.node)].incarnation;
-                    let message = message.clone();
-                    self.flight.push(Packet::Link { to, over: link, seal, message });
-                }
+                let link = self.links.working(at).filter(|_| !is_lost);
+                let Some((over, to)) = link else { continue };
+                let seal = self.switches[wiring::place_of(to.node)].incarnation;
+                self.flight.push(Packet::Link { to, over, seal, message: message.clone() });
             }
         }
         let ends = news.ends;
@@ -198,22 +194,20 @@ impl World {
 
     fn message_to_controller(&mut self, from: Incarnation, message: Message) {
         if let Message::ControllerHello(hello) = message {
-            let known = self.commands.get(&from.node).map(|commands| commands.to);
+            let known = self.head.known(from.node);
             if known.is_some_and(|known| known.number > from.number) {
                 return;
             }
             if known != Some(from) {
-                let commands = Commands { to: from, items: VecDeque::new() };
-                self.commands.insert(from.node, commands);
+                self.head.meet(from);
             }
-            let Some(reverse) = self.way_to(from.node) else { return };
+            let Some(reverse) = self.links.way_to(from.node) else { return };
             self.at_controller(|controller, now, out| {
                 controller.controller_hello(now, from, reverse, hello, out);
             });
             return;
         }
-        let known = self.commands.get(&from.node).map(|commands| commands.to);
-        if known != Some(from) && self.fault != Fault::OpensAll {
+        if self.head.known(from.node) != Some(from) && self.fault != Fault::OpensAll {
             return;
         }
         if let Message::ArpRequest(request) = message {
@@ -221,29 +215,6 @@ impl World {
                 controller.arp_request(now, from, request, out);
             });
         }
-    }
-
-    /// Returns the path from the controller to a switch over working links through which a Hello
-    /// has arrived.
-    pub(super) fn way_to(&self, node: NodeId) -> Option<Hops> {
-        let start = wiring::node_id(0);
-        let mut ways = VecDeque::from([(start, vec![PortNo(0)])]);
-        while let Some((at, way)) = ways.pop_front() {
-            if at == node {
-                return Some(way.into_iter().chain([PortNo::CONTROL]).collect());
-            }
-            if way.len() > self.switches.len() {
-                continue;
-            }
-            for port in (0..wiring::PORTS).map(PortNo) {
-                let link = self.wiring.link(LinkEnd { node: at, port });
-                if let Some((_, there)) = link.filter(|(link, _)| !self.cut.contains(link)) {
-                    let way = way.iter().copied().chain([port]).collect();
-                    ways.push_back((there.node, way));
-                }
-            }
-        }
-        None
     }
 
     /// Carries out the effects of an edge.
@@ -284,35 +255,20 @@ impl World {
         for (_, effect) in out {
             match effect {
                 ControllerEffect::Routed { hops, to, message } => {
-                    let (at, from) = (wiring::node_id(0), self.running);
+                    let (at, from) = (wiring::node_id(0), self.head.running());
                     self.send(at, hops.0.get(1..).unwrap_or_default(), (from, to, message));
                 }
-                ControllerEffect::Command { to, item } => {
-                    if let Some(commands) = self.commands.get_mut(&to) {
-                        commands.items.push_back(item);
-                    }
-                }
-                ControllerEffect::Store(change) => self.store(change),
+                ControllerEffect::Command { to, item } => self.head.push(to, item),
+                ControllerEffect::Store(change) => self.head.store(change),
                 _ => {}
             }
-        }
-    }
-
-    fn store(&mut self, change: StoreChange) {
-        let key = match &change {
-            StoreChange::Put(stored) => stored.key(),
-            StoreChange::Delete(key) => *key,
-        };
-        self.stored.retain(|stored: &Stored| stored.key() != key);
-        if let StoreChange::Put(stored) = change {
-            self.stored.push(stored);
         }
     }
 
     /// Delivers a frame to a host. The host answers an ARP request for its address, and replies are
     /// checked.
     fn host_receives(&mut self, at: LinkEnd, frame: &[u8]) {
-        let Some(host) = self.wiring.host_of(at) else { return };
+        let Some(host) = self.wiring().host_of(at) else { return };
         let Kind::Arp(arp) = host_frame::classify(frame) else { return };
         if arp.operation == ArpOperation::Request {
             if arp.target_ip == ip(host) {
@@ -329,16 +285,15 @@ impl World {
     }
 
     /// Returns whether a switch has a report to deliver.
-    pub(super) fn has_report(&self, switch: usize) -> bool {
+    pub(crate) fn has_report(&self, switch: usize) -> bool {
         let this = &self.switches[switch];
-        let known = self.commands.get(&this.incarnation.node).map(|commands| commands.to);
         !this.reports.is_empty()
-            && this.controller == Some(self.running)
-            && known == Some(this.incarnation)
+            && this.controller == Some(self.head.running())
+            && self.head.known(this.incarnation.node) == Some(this.incarnation)
     }
 
     /// Delivers the next report of a switch.
-    pub(super) fn report(&mut self, switch: usize) {
+    pub(crate) fn report(&mut self, switch: usize) {
         let this = &mut self.switches[switch];
         let from = this.incarnation;
         if let Some(item) = this.reports.pop_front() {
@@ -349,20 +304,14 @@ impl World {
     }
 
     /// Returns whether a switch has a command to receive.
-    pub(super) fn has_command(&self, switch: usize) -> bool {
+    pub(crate) fn has_command(&self, switch: usize) -> bool {
         let this = &self.switches[switch];
-        let commands = self.commands.get(&this.incarnation.node);
-        this.controller == Some(self.running)
-            && commands.is_some_and(|commands| {
-                commands.to == this.incarnation && !commands.items.is_empty()
-            })
+        this.controller == Some(self.head.running()) && self.head.has_command(this.incarnation)
     }
 
     /// Delivers the next command to a switch.
-    pub(super) fn command(&mut self, switch: usize) {
-        let node = wiring::node_id(switch);
-        let commands = self.commands.get_mut(&node);
-        let Some(item) = commands.and_then(|commands| commands.items.pop_front()) else { return };
+    pub(crate) fn command(&mut self, switch: usize) {
+        let Some(item) = self.head.pop(wiring::node_id(switch)) else { return };
         if let Item::RemoveRoute { port, destination, stamp, .. } = item {
             let newest = &mut self.switches[switch].newest;
             let known = newest.get(&(port, destination)).map(|(known, _)| *known);
