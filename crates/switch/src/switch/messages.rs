@@ -59,7 +59,7 @@ impl<D: Dataplane> SwitchNode<D> {
                 self.edge.message(now, message, plane, effects).ok_or(Refusal::Misplaced)?;
             }
             Message::Segment(segment) if ours => {
-                let mut chosen = Vec::new();
+                let (mut chosen, mut is_known) = (Vec::new(), true);
                 for item in self.upstream.receive(now, segment)? {
                     match item {
                         Item::AskLoad { every_ms } => {
@@ -69,14 +69,18 @@ impl<D: Dataplane> SwitchNode<D> {
                             chosen.push((port, partner, selected));
                         }
                         item => {
-                            let edge = &mut self.edge;
-                            edge.with((now, vlan), plane, effects, |mut call| call.item(item));
+                            let to = (now, vlan);
+                            let done =
+                                self.edge.with(to, plane, effects, |mut call| call.item(item));
+                            is_known &= done.is_some();
                         }
                     }
                 }
                 for (port, partner, selected) in chosen {
                     self.chassis.lacp_select(now, port, partner, selected);
                 }
+                // The stream acknowledges it all the same, so that the controller goes on.
+                return if is_known { Ok(()) } else { Err(Refusal::Misplaced) };
             }
             Message::ArpTarget(_)
             | Message::HostFrame(_)

@@ -25,14 +25,14 @@ use axon_wire::{
 };
 use smoltcp::wire::DhcpMessageType;
 
-const KEY: [u8; 32] = [7; 32];
+pub(crate) const KEY: [u8; 32] = [7; 32];
 const PORT: PortNo = PortNo(0);
-const SWITCH: Incarnation = Incarnation { node: NodeId(1), number: 1 };
+pub(crate) const SWITCH: Incarnation = Incarnation { node: NodeId(1), number: 1 };
 const STRANGER: Incarnation = Incarnation { node: NodeId(2), number: 1 };
 
-struct Scene {
+pub(crate) struct Scene {
     now: Time,
-    switch: SwitchNode<Plane>,
+    pub(crate) switch: SwitchNode<Plane>,
 }
 
 impl Scene {
@@ -86,7 +86,7 @@ impl Scene {
         out
     }
 
-    fn frame(&mut self, bytes: &[u8]) -> Vec<Action> {
+    pub(crate) fn frame(&mut self, bytes: &[u8]) -> Vec<Action> {
         self.frame_at(PORT, bytes)
     }
 
@@ -182,18 +182,18 @@ fn rubbish_on_every_road_is_counted_and_changes_nothing() {
 
 /// The hostile neighbour owns a switch: it has gone through the handshake, and advertises a path to
 /// a controller with the highest incarnation, which is itself.
-struct Imposter {
-    scene: Scene,
+pub(crate) struct Imposter {
+    pub(crate) scene: Scene,
     /// As the switch that it is.
     link: Sealer,
     /// As the controller that it poses as.
-    control: Sealer,
+    pub(crate) control: Sealer,
 }
 
 const CONTROLLER: Incarnation = Incarnation { node: NodeId(1 << 32), number: u64::MAX };
 
 impl Imposter {
-    fn new(keys: &Keys) -> Imposter {
+    pub(crate) fn new(keys: &Keys) -> Imposter {
         let scene = Scene::new();
         let link = Sealer::new(keys, STRANGER, Role::Switch);
         let control = Sealer::new(keys, CONTROLLER, Role::Controller);
@@ -228,7 +228,7 @@ impl Imposter {
 
     /// Answers the Controller Hello: guesses what it cannot read. The switch counts its nonces
     /// from 1, and its state has had few versions.
-    fn answer(&mut self) {
+    pub(crate) fn answer(&mut self) {
         for version in 0..9 {
             let ack = Message::ControllerHelloAck(ControllerHelloAck { version, nonce: 1 });
             let sealed = self.control.seal_routed(SWITCH, (VlanId::NONE, &ack));
@@ -239,7 +239,7 @@ impl Imposter {
 }
 
 /// As it arrives from a neighbouring switch.
-fn routed(sealed: &[u8]) -> Vec<u8> {
+pub(crate) fn routed(sealed: &[u8]) -> Vec<u8> {
     let mut packet = vec![0; 64];
     let route = [PortNo::CONTROL];
     let length =

@@ -26,4 +26,5 @@ mod takeover;
 mod tenants;
 #[path = "../../../wire/tests/tshark/mod.rs"]
 mod tshark;
+mod unknown_vlan;
 mod vlans;
