@@ -30,7 +30,17 @@ const NONE: &str = "-";
 pub fn table(status: &[NodeStatus]) -> String {
     let names = names(status);
     let rows = columns(&HEADINGS, status.iter().map(|status| row(status, &names)));
-    format!("{rows}{}{}", dataplanes(status), programs(status))
+    format!("{rows}{}{}{}", dataplanes(status), programs(status), captures(status))
+}
+
+/// Formats the frames that captures have missed, one line for each switch with any.
+fn captures(status: &[NodeStatus]) -> String {
+    let line = |status: &Status| {
+        let missed: u64 = status.ports.iter().map(|port| port.counters.capture_missed).sum();
+        let text = || format!("capture at {}: {missed} frames missed, not lost\n", status.name);
+        (missed > 0).then(text)
+    };
+    status.iter().filter_map(NodeStatus::status).filter_map(line).collect()
 }
 
 /// Formats the program of each programmable switch, and the fill level of its non-empty tables.
@@ -219,6 +229,7 @@ mod tests {
         status.ports[1].up = false;
         status.ports[0].counters.rx_ring_drops = 5;
         status.ports[1].counters.tx_refused = 2;
+        status.ports.iter_mut().for_each(|port| port.counters.capture_missed = 3);
         let text = table(&[first, testing::status("s2", s2), testing::failed("s3", "refused")]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         let words: Vec<&str> = lines[0].split_whitespace().collect();
@@ -228,7 +239,8 @@ mod tests {
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));
-        assert_eq!(lines[3..], ["data plane full at s1 s2: a test"]);
+        let missed = "capture at s1: 6 frames missed, not lost";
+        assert_eq!(lines[3..], ["data plane full at s1 s2: a test", missed]);
     }
 
     #[test]
