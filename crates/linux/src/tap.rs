@@ -22,6 +22,7 @@ pub struct TapPort {
     file: File,
     buffer: Vec<u8>,
     counters: PortCounters,
+    device: String,
     ifindex: u32,
     /// Drops of the device before the port was opened.
     dropped_before: u64,
@@ -37,9 +38,10 @@ impl TapPort {
     pub fn open(device: &str) -> io::Result<TapPort> {
         let file = File::from(sys::open_tap(device)?);
         let ifindex = nix::net::if_::if_nametoindex(device)?;
-        let dropped_before = tx_dropped(ifindex).unwrap_or(0);
+        let dropped_before = tx_dropped(ifindex, Some(device)).unwrap_or(0);
         let (buffer, counters) = (Vec::new(), PortCounters::default());
-        let mut port = TapPort { file, buffer, counters, ifindex, dropped_before };
+        let name = device.to_owned();
+        let mut port = TapPort { file, buffer, counters, device: name, ifindex, dropped_before };
         port.follow_mtu(device)?;
         Ok(port)
     }
@@ -104,8 +106,8 @@ impl Port for TapPort {
     }
 
     fn counters(&mut self) -> PortCounters {
-        // The count cannot be read once the device has left this network namespace.
-        if let Ok(dropped) = tx_dropped(self.ifindex) {
+        // The count cannot be read once the device has left this network namespace or is renamed.
+        if let Ok(dropped) = tx_dropped(self.ifindex, Some(&self.device)) {
             self.counters.rx_ring_drops = dropped.saturating_sub(self.dropped_before);
         }
         self.counters

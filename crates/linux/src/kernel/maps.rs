@@ -356,10 +356,10 @@ impl Tables {
         })
     }
 
-    /// Returns the ifindexes of the devices to the node, 0 for none.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
-        let node = self.node.iter().flat_map(Array::iter);
-        node.filter_map(Result::ok)
+    /// Returns the ifindexes of the devices to the node, by [`NodeQueue`], 0 for none.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (usize, u32)> {
+        let node = self.node.iter().flat_map(Array::iter).enumerate();
+        node.filter_map(|(queue, ifindex)| Some((queue, ifindex.ok()?)))
     }
 
     pub(super) fn set_node(&mut self, queue: NodeQueue, ifindex: u32) -> Result<(), KernelError> {

@@ -29,7 +29,7 @@ pub use program::{Attachment, LoadedProgram, TestRunOutcome, Verdict};
 pub use queues::{NodeQueues, QUEUES};
 pub use settings::{Hook, KernelSettings};
 
-use crate::device_drops::tx_dropped;
+use crate::device_drops::{LastDrops, tx_dropped};
 use axon_node::{PortKind, RouteError};
 use axon_wire::{MacAddr, PortNo, Route};
 use aya::programs::links::PinnedLink;
@@ -74,6 +74,8 @@ pub struct Kernel {
     folder: PathBuf,
     loader: Loader,
     tables: Tables,
+    /// Drops of the devices to the node.
+    node_drops: LastDrops<{ QUEUES.len() }>,
 }
 
 impl Kernel {
@@ -105,7 +107,7 @@ impl Kernel {
         let mut loader = Loader::new(&settings, &folder);
         let (width, routes_per_port_max) = (settings.hop_width, settings.routes_per_port_max);
         let tables = Tables::new(loader.tables()?, width, routes_per_port_max)?;
-        Ok(Kernel { settings, folder, loader, tables })
+        Ok(Kernel { settings, folder, loader, tables, node_drops: LastDrops::new() })
     }
 
     /// Removes any data plane that is pinned in `folder`, and the folder. Programs are detached
@@ -222,10 +224,10 @@ impl Kernel {
     }
 
     /// Returns the frames that were lost because a device to the node was full. The devices are
-    /// those of this process, so the count begins with it.
+    /// those of this process, so the count begins with it. It never decreases.
     pub fn node_drops(&self) -> u64 {
-        let devices = self.tables.nodes().filter(|ifindex| *ifindex != 0);
-        devices.filter_map(|ifindex| tx_dropped(ifindex).ok()).sum()
+        let devices = self.tables.nodes().filter(|(_, ifindex)| *ifindex != 0);
+        self.node_drops.sum(devices.map(|(queue, ifindex)| (queue, tx_dropped(ifindex, None))))
     }
 
     /// Sets the device to which the tc programs pass packets for the node. With ifindex 0, the
