@@ -18,6 +18,10 @@
 //! requests. Two compromised switches can still use the whole account, and so can one compromised
 //! switch together with a host elsewhere that lends it addresses.
 //!
+//! Accounts of claims and routes are per VLAN: a switch, a port or a pair of switches has the same
+//! bounds again in each VLAN that the configuration gives its ports. Commands are bounded over all
+//! VLANs, because they are on one stream.
+//!
 //! Routes of an earlier incarnation of the controller have a separate account, large enough for the
 //! tables of a switch. They take no room from requests.
 //!
@@ -28,8 +32,8 @@
 //! Queries for hosts carry no state, so they are refused.
 //!
 //! The bounds are several times the needs of a switch in a fabric. All of them together are about
-//! 250 MB for one switch: 34 MB of routes, 170 MB of inherited routes until they are decided, and
-//! 50 MB of commands.
+//! 250 MB for one switch in one VLAN: 34 MB of routes, 170 MB of inherited routes until they are
+//! decided, and 50 MB of commands.
 
 /// Maximum host claims of one switch: 256 ports with 64 hosts each.
 pub const HOSTS_PER_SWITCH_MAX: usize = 1 << 14;
