@@ -75,7 +75,7 @@ fn check_beside(fabric: &Fabric, asked: &[file::Vlan]) -> Result<(), Problem> {
         return Err(Problem::new("vlans", what, "a fabric with a controller, or nothing here"));
     }
     if fabric.is_lossless() {
-        let what = "the orders of routes in two VLANs may close a cycle of lossless buffers";
+        let what = "the proof that no routes close a cycle of lossless buffers has no VLANs";
         return Err(Problem::new("vlans", what, "no lossless class, or nothing here"));
     }
     Ok(())
@@ -295,7 +295,8 @@ mod tests {
             (
                 "{id: 7, access: [h1]}\ncontroller: {router: up_down}\ndcb: {classes: \
                  [{priorities: [3], lossless: true}, {priorities: [0, 1, 2, 4, 5, 6, 7]}]}",
-                "the orders of routes in two VLANs",
+                "vlans: the proof that no routes close a cycle of lossless buffers has no VLANs; \
+                 expected no lossless class",
             ),
         ];
         for (text, expected) in cases {
