@@ -1,4 +1,5 @@
-//! Keys without a value (`~`). A key that may be absent is then absent; any other needs a value.
+//! Keys without a value (`~`). A key that may be absent is then absent; any other needs a value, and
+//! so does every item of a list.
 //!
 //! The [schema](crate::schema) decides: it allows null exactly for keys that may be absent.
 
@@ -19,6 +20,10 @@ impl Document {
     }
 }
 
+fn no_value(path: String) -> Problem {
+    Problem::new(path, "it has no value", "a value")
+}
+
 /// Walk through a document, along its schema.
 struct Walk<'a> {
     root: &'a Value,
@@ -29,10 +34,19 @@ impl<'a> Walk<'a> {
         match node {
             Node::Scalar { .. } => Ok(()),
             Node::List(entries) => {
-                let items = self.alternatives(schemas.iter().filter_map(|one| one.get("items")));
-                let mut entries = (0..).zip(entries);
-                entries
-                    .try_for_each(|(n, entry)| self.below(entry, &items, &format!("{path}[{n}]")))
+                // A merge key may have a list of mappings.
+                let items = match path.ends_with("<<") {
+                    true => schemas.to_vec(),
+                    false => self.alternatives(schemas.iter().filter_map(|one| one.get("items"))),
+                };
+                for (n, entry) in entries.iter_mut().enumerate() {
+                    let path = format!("{path}[{n}]");
+                    if entry.is_null() && !items.is_empty() {
+                        return Err(no_value(path));
+                    }
+                    self.below(entry, &items, &path)?;
+                }
+                Ok(())
             }
             Node::Mapping(entries) => {
                 for (key, mut value) in std::mem::take(entries) {
@@ -48,7 +62,7 @@ impl<'a> Walk<'a> {
                     }
                     // An unknown key has no schema; whatever reads the document refuses it.
                     if value.is_null() && !schemas.is_empty() {
-                        return Err(Problem::new(path, "it has no value", "a value"));
+                        return Err(no_value(path));
                     }
                     self.below(&mut value, &schemas, &path)?;
                     entries.push((key, value));
@@ -120,17 +134,24 @@ mod tests {
         let mut merged = Document::of("links: { <<: { rate: ~, queue: 20kB } }").unwrap();
         merged.remove_nulls().unwrap();
         assert_eq!(merged.text(), "{links: {<<: {queue: 20kB}}}\n");
+        let mut merged = Document::of("links: { <<: [{ rate: ~ }, { queue: 20kB }] }").unwrap();
+        merged.remove_nulls().unwrap();
+        assert_eq!(merged.text(), "{links: {<<: [{}, {queue: 20kB}]}}\n");
         let error = parse("faults: [{ at: 1s, crsh: ~ }]").unwrap_err();
         assert!(error.contains("faults[0].crsh: unknown key `crsh`; expected one of"), "{error}");
     }
 
     #[test]
-    fn a_kind_and_a_required_key_need_a_value() {
+    fn a_kind_and_a_required_key_and_an_item_need_a_value() {
         for (rest, expected) in [
             ("faults: [{ at: 1s, crash: s1, up: ~ }]", "a.yaml:3:35: faults[0].up: "),
             ("topology: { ring: { switches: ~ } }", "a.yaml:3:31: topology.ring.switches: "),
             ("traffic:\n  - udp: ~\n    from: h1", "a.yaml:4:10: traffic[0].udp: "),
             ("topology: { ring: ~ }", "a.yaml:3:19: topology.ring: "),
+            ("vlans: [{ id: 7, access: [h1, ~] }]", "a.yaml:3:31: vlans[0].access[1]: "),
+            ("vlans: [{ <<: { access: [h1, ~] }, id: 7 }]", "a.yaml:3:30: vlans[0].<<.access[1]: "),
+            ("vlans: [{ <<: [{ id: ~ }] }]", "a.yaml:3:22: vlans[0].<<[0].id: "),
+            ("vlans: [{ <<: [{ id: 7 }, ~] }]", "a.yaml:3:27: vlans[0].<<[1]: "),
         ] {
             let text = format!(
                 "name: a\n{}\n{rest}",
