@@ -299,11 +299,13 @@ impl Controller {
     ) -> Result<PolicyDone, PolicyRefusal> {
         let (stored, reach) = match change {
             PolicyChange::Pair(pair, allowed) => {
-                let [(a, a_in), (b, b_in)] = pair.hosts().map(|mac| self.all.identify(mac));
+                let [a, b] = pair.hosts().map(|mac| self.all.identities(mac));
                 let policy = &mut self.all.shared.rights.policy;
-                let stored = policy.change_pair([&a, &b], allowed)?;
-                let are_apart = !a_in.is_empty() && !b_in.is_empty() && a_in.is_disjoint(&b_in);
-                (stored, policy.allows(&a, &b) && !are_apart)
+                let stored = policy.change_pair([&a[0].1, &b[0].1], allowed)?;
+                let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
+                let meet = pairs.filter(|(a, b)| a.0.is_none() || b.0.is_none() || a.0 == b.0);
+                let mut reach = meet.map(|(a, b)| policy.allows(&a.1, &b.1)).peekable();
+                (stored, reach.peek().is_some() && reach.all(|is_allowed| is_allowed))
             }
             PolicyChange::Quarantine(subject, on) => {
                 (self.all.shared.rights.policy.change_quarantine(subject, on)?, !on)

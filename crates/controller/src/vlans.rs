@@ -27,7 +27,7 @@ use crate::routes::Routes;
 use crate::seeking::Seeking;
 use crate::takeover::TakeOver;
 use crate::topology::SwitchIndex;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::RouteKey;
 use axon_node::telemetry::{ControllerCounters, Restored};
@@ -320,11 +320,16 @@ impl Vlans {
         Network::new(vlan.id, &self.shared.fabric, &self.shared.rights, vlan.hosts())
     }
 
-    /// Returns the policy identity of a host, and the VLANs in which the host is known.
-    pub(super) fn identify(&self, mac: MacAddr) -> (Identity, BTreeSet<VlanId>) {
-        let known = || self.of.values().filter(|vlan| vlan.hosts().by_mac(mac).is_some());
-        let first = known().next().unwrap_or(self.plain());
-        (self.net(first).identify(mac), known().map(|vlan| vlan.id).collect())
+    /// Returns the policy identities of a host: one for each VLAN in which it is known, because its
+    /// port may differ, or one in no VLAN if it is unknown.
+    pub(super) fn identities(&self, mac: MacAddr) -> Vec<(Option<VlanId>, Identity)> {
+        let known = self.of.values().filter(|vlan| vlan.hosts().by_mac(mac).is_some());
+        let mut all: Vec<_> =
+            known.map(|vlan| (Some(vlan.id), self.net(vlan).identify(mac))).collect();
+        if all.is_empty() {
+            all.push((None, Identity { mac, at: None }));
+        }
+        all
     }
 
     /// Calls one VLAN, and adds it to the effects. Returns `None` if the fabric does not have it.

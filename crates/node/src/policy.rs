@@ -56,8 +56,8 @@ pub struct PolicyDone {
     /// The switches that have to remove them; the telemetry of the controller contains those that
     /// have not acknowledged it yet.
     pub switches: Vec<NodeId>,
-    /// For a pair: whether the two may reach each other now. A quarantine of one of them takes
-    /// precedence.
+    /// For a pair: whether the two may reach each other now, in each VLAN that both are in. A
+    /// quarantine of one of them takes precedence.
     pub reach: bool,
 }
 

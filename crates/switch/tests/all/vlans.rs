@@ -9,7 +9,7 @@ use axon_controller::router::{Flow, Router, ShortestPaths, Step};
 use axon_controller::topology::Graph;
 use axon_controller::{Controller, Effect, Effects};
 use axon_link::config::ServerIdentity;
-use axon_node::{KeyInVlan, PortVlans, StoreKey, Stored};
+use axon_node::{HostPair, KeyInVlan, PolicyChange, PortVlans, StoreKey, Stored, Subject};
 use axon_wire::message::{
     ArpRequest, ControllerHello, HostFrame, Item, Message, Peer, PortState, Role, Target,
 };
@@ -159,6 +159,35 @@ fn what_is_of_a_vlan_that_its_port_is_not_in_any_more_is_given_up() {
     let restored = world.all.restored();
     assert_eq!((restored.hosts, restored.leases, restored.refused), (0, 0, before));
     assert_eq!(world.store.len(), 0);
+}
+
+#[test]
+fn an_allowed_pair_reaches_each_other_only_if_it_does_in_each_vlan_of_both() {
+    let mut world = World::new();
+    let seen = |world: &mut World, id, host, port| {
+        let seen = Item::HostSeen { port: PortNo(port), mac: mac(host), ips: Vec::new() };
+        world.call(|all, now, out| all.item(now, SWITCH, (vlan(id), seen), out));
+    };
+    let change = |world: &mut World, change| {
+        let mut done = None;
+        world.call(|all, now, out| done = all.change_policy(now, change, out).ok());
+        done.unwrap().reach
+    };
+    let allow = PolicyChange::Pair(HostPair::of(mac(1), mac(2)), true);
+    seen(&mut world, 10, 1, 1);
+    seen(&mut world, 20, 2, 5);
+    assert!(!change(&mut world, allow), "without a common VLAN");
+    seen(&mut world, 10, 2, 2);
+    seen(&mut world, 20, 1, 4);
+    assert!(change(&mut world, allow));
+    for port in [2, 5] {
+        let quarantine =
+            |on| PolicyChange::Quarantine(Subject::Port(SWITCH.node, PortNo(port)), on);
+        change(&mut world, quarantine(true));
+        assert!(!change(&mut world, allow), "at port {port}, in one VLAN");
+        change(&mut world, quarantine(false));
+        assert!(change(&mut world, allow));
+    }
 }
 
 /// A router that counts the changes of the graph, and the routes placed on its links.
