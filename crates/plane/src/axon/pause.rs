@@ -13,7 +13,7 @@ const QUANTUM_BYTES: usize = 64;
 const OVERHEAD_BYTES: usize = 8 + 4 + 12;
 
 /// Returns the time of one frame of `frame_bytes_max` bytes (without FCS), rounded up.
-pub(crate) fn quanta_for(frame_bytes_max: usize) -> Quanta {
+pub fn quanta_for(frame_bytes_max: usize) -> Quanta {
     let quanta = (frame_bytes_max + OVERHEAD_BYTES).div_ceil(QUANTUM_BYTES);
     Quanta(u16::try_from(quanta).unwrap_or(u16::MAX))
 }

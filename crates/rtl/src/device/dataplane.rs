@@ -1,0 +1,203 @@
+//! Implementation of the data plane interface by the device.
+
+use super::RtlDataplane;
+use crate::routes::HEADER_BYTES_MAX;
+use axon_node::{
+    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
+    PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError, RouteTicket,
+    SettingError, Shortcuts, Snapshot,
+};
+use axon_plane::PlaneConfig;
+use axon_wire::header::PacketType;
+use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
+
+/// Routes of one port.
+const ROUTES: usize = 32;
+
+/// Returns the capabilities of the device with this configuration.
+pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
+    let route_bytes = config.route_bytes_max;
+    let routes = config.routes_per_port_max;
+    Capabilities {
+        name: "rtl",
+        ports: config.ports,
+        hop_width: config.hop_width,
+        frame_bytes_max: config.frame_bytes_max,
+        route_bytes_max: if route_bytes < HEADER_BYTES_MAX {
+            route_bytes
+        } else {
+            HEADER_BYTES_MAX
+        },
+        routes_per_port_max: if routes < ROUTES { routes } else { ROUTES },
+        masqueraded_per_port_max: 0,
+        port_rate_max: Rate::gbps(1),
+        queues_per_port: 1,
+        lossless_classes: 0,
+        features: FeatureSet::EMPTY.with(Feature::RoutesBySource),
+    }
+}
+
+impl PortView for RtlDataplane {
+    fn count(&self) -> u16 {
+        self.config.ports
+    }
+
+    fn kind(&self, port: PortNo) -> Option<PortKind> {
+        self.kind_of(port)
+    }
+
+    fn is_up(&self, port: PortNo) -> bool {
+        self.wires.get(port.index()).is_some_and(|wire| wire.is_up())
+    }
+}
+
+impl Shortcuts for RtlDataplane {}
+
+impl Dataplane for RtlDataplane {
+    fn capabilities(&self) -> Capabilities {
+        capabilities(&self.config)
+    }
+
+    /// Writes the change to the tables in gates.
+    fn change_route(
+        &mut self,
+        _now: Time,
+        _ticket: RouteTicket,
+        change: RouteChange,
+    ) -> Option<Result<(), RouteError>> {
+        Some(match change {
+            RouteChange::Install { port, key, route } => {
+                self.driver.install(&mut self.pins, port, key, route)
+            }
+            // The gates do not tell ARP from other frames to a masqueraded address.
+            RouteChange::Masquerade { .. } => Err(RouteError::Unavailable),
+            RouteChange::Remove { port, key } => {
+                self.driver.remove(&mut self.pins, port, key);
+                Ok(())
+            }
+        })
+    }
+
+    /// Sets the kind of a port; other settings are unsupported, except that there are no VLANs.
+    fn set_port(
+        &mut self,
+        _now: Time,
+        port: PortNo,
+        setting: PortSetting,
+        _out: &mut Vec<Action>,
+    ) -> Result<(), SettingError> {
+        self.kind_of(port).ok_or(SettingError::NoSuchPort)?;
+        match setting {
+            PortSetting::Kind(kind) => self.driver.set_kind(&mut self.pins, port, kind),
+            PortSetting::Vlans(None) => {}
+            PortSetting::Vlans(Some(_))
+            | PortSetting::Classes(_)
+            | PortSetting::Pfc(_)
+            | PortSetting::Defence(_)
+            | PortSetting::Regeneration(_) => return Err(SettingError::Unsupported),
+        }
+        Ok(())
+    }
+
+    fn inject(
+        &mut self,
+        _now: Time,
+        kind: PacketType,
+        hops: &Hops,
+        payload: &[u8],
+        out: &mut Vec<Action>,
+    ) {
+        self.inject_packet(kind, hops, payload, out);
+    }
+
+    fn send(&mut self, _now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
+        self.send_frame(port, frame, out);
+    }
+
+    fn forward(
+        &mut self,
+        _now: Time,
+        _ingress: PortNo,
+        route: &Route,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
+    ) {
+        self.forward_punted(route, frame, out);
+    }
+
+    fn pause_hosts(&mut self, _now: Time, port: PortNo, out: &mut Vec<Action>) {
+        self.send_pause(port, out);
+    }
+
+    fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
+        self.counters.count(ingress, PortEvent::Drop(reason));
+    }
+
+    fn count_copy(&mut self, ingress: PortNo) {
+        self.counters.count(ingress, PortEvent::Copy);
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Returns the frames that wait outside of the gates.
+    fn queue(&self, port: PortNo) -> QueueState {
+        let Some(wire) = self.wires.get(port.index()) else {
+            return QueueState::default();
+        };
+        let (frames, bytes) = self.outgoing.queued(port);
+        QueueState {
+            frames: frames + wire.frames(),
+            bytes: Bytes(bytes + wire.bytes()),
+            refused_bytes: Bytes(0),
+        }
+    }
+
+    /// Returns the number of frames in the gates, for the control plane or not.
+    fn held_frames(&self) -> u64 {
+        self.inside()
+    }
+
+    fn routes(&self, port: PortNo) -> usize {
+        self.driver.len(port)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let ports = (0..self.config.ports).map(PortNo).map(|port| PortSnapshot {
+            kind: self.kind_of(port).unwrap_or_default(),
+            routes: self.driver.routes(port),
+            ..PortSnapshot::default()
+        });
+        Snapshot { ports: ports.collect() }
+    }
+
+    fn resynchronise(
+        &mut self,
+        _now: Time,
+        wanted: &Snapshot,
+        _out: &mut Vec<Action>,
+    ) -> Result<(), SettingError> {
+        let mut result = Ok(());
+        let nothing = PortSnapshot::default();
+        for port in (0..self.config.ports).map(PortNo) {
+            let wanted = wanted.ports.get(port.index()).unwrap_or(&nothing);
+            self.driver.set_kind(&mut self.pins, port, wanted.kind);
+            self.driver.clear(&mut self.pins, port);
+            for (key, route) in &wanted.routes {
+                // A route that does not fit is missing in the next snapshot.
+                let _ = self.driver.install(&mut self.pins, port, *key, route.clone());
+            }
+            let only = PortSnapshot {
+                kind: wanted.kind,
+                routes: wanted.routes.clone(),
+                masqueraded: wanted.masqueraded.clone(),
+                ..PortSnapshot::default()
+            };
+            if *wanted != only {
+                result = Err(SettingError::Unsupported);
+            }
+        }
+        result
+    }
+}

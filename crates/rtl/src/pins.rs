@@ -1,0 +1,239 @@
+//! Pins of the device: steps the model, cycle by cycle, with frames on its ports and requests on
+//! its register bus.
+
+use crate::driver::Bus;
+use crate::gmii::{Damage, Receiver, Sender};
+use crate::model::{Inputs, Model, Outputs, Size};
+use axon_wire::PortNo;
+use std::collections::VecDeque;
+
+/// A symbol with this bit is the end of a frame; its lowest bit is 1 if the frame is bad.
+pub const SYMBOL_END: u16 = 1 << 8;
+/// Cycles without a byte at any pin after which frames in the device are at rest: more than from a
+/// byte at an ingress to its decision, and from there to an output.
+const QUIET_CYCLES: u64 = 64;
+/// Bytes before a punted frame: its ingress port, and the reason.
+const PUNT_DESCRIPTION: usize = 2;
+
+/// A frame that has left the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// By a port.
+    Sent {
+        /// The port.
+        port: PortNo,
+        /// The frame with its padding, without FCS.
+        frame: Vec<u8>,
+        /// True if its FCS is correct.
+        intact: bool,
+        /// True if its preamble and the gap before it were whole.
+        well_spaced: bool,
+    },
+    /// To the CPU.
+    Punted {
+        /// Number of the ingress port.
+        ingress: u8,
+        /// Number of the reason, as [`Punt::ALL`](axon_node::Punt::ALL).
+        reason: u8,
+        /// The frame, with an Axon header unless it is link-local.
+        frame: Vec<u8>,
+    },
+}
+
+/// A device with its pins.
+#[derive(Debug)]
+pub struct Pins {
+    model: Model,
+    inputs: Inputs,
+    /// Cycles since the reset.
+    cycle: u64,
+    /// Cycles without a byte at any pin.
+    quiet: u64,
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
+    /// Symbols to inject.
+    inject: VecDeque<u16>,
+    /// Bytes of the frame that is being punted.
+    punt: Vec<u8>,
+    left: VecDeque<Left>,
+}
+
+impl Pins {
+    /// Returns the pins of a device, without carrier and without frames.
+    pub fn new(model: Model) -> Pins {
+        let ports = model.size().ports as usize;
+        Pins {
+            model,
+            inputs: Inputs { punt_ready: 1, ..Inputs::default() },
+            cycle: 0,
+            quiet: QUIET_CYCLES,
+            senders: vec![Sender::default(); ports],
+            receivers: vec![Receiver::default(); ports],
+            inject: VecDeque::new(),
+            punt: Vec::new(),
+            left: VecDeque::new(),
+        }
+    }
+
+    /// Returns the size of the device.
+    pub const fn size(&self) -> Size {
+        self.model.size()
+    }
+
+    /// Returns the number of clock cycles since the reset.
+    pub const fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Returns whether no byte has been at any pin for so long that no frame is on its way to or
+    /// from a buffer. Frames may wait in buffers of ports that are paused.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet >= QUIET_CYCLES && self.is_silent()
+    }
+
+    /// Returns the number of cycles since a byte was at any pin.
+    pub const fn quiet_cycles(&self) -> u64 {
+        self.quiet
+    }
+
+    /// Sets the carrier of a port. Without carrier the frame on its wire is cut off, and frames
+    /// behind it are lost; returns their number.
+    pub fn set_link(&mut self, port: PortNo, is_up: bool) -> u64 {
+        self.inputs.link_up[port.index()] = u8::from(is_up);
+        self.quiet = 0;
+        if is_up { 0 } else { self.senders[port.index()].cut() }
+    }
+
+    /// Puts a frame on the wire to a port, behind those that are there.
+    pub fn feed(&mut self, port: PortNo, frame: &[u8], damage: Option<Damage>) {
+        self.senders[port.index()].push(frame, damage);
+        self.quiet = 0;
+    }
+
+    /// Injects a frame of the CPU for an output port, behind those before it.
+    pub fn inject(&mut self, port: PortNo, frame: &[u8]) {
+        let bytes = [port.0 as u8].into_iter().chain(frame.iter().copied());
+        self.inject.extend(bytes.map(u16::from).chain([SYMBOL_END]));
+        self.quiet = 0;
+    }
+
+    /// Returns whether a frame is being injected.
+    pub fn is_injecting(&self) -> bool {
+        !self.inject.is_empty()
+    }
+
+    /// Takes the first of the frames that have left.
+    pub fn take_left(&mut self) -> Option<Left> {
+        self.left.pop_front()
+    }
+
+    /// Runs the device until this many cycles since the reset, or until it becomes quiet.
+    pub fn run(&mut self, until: u64) {
+        let was_quiet = self.is_quiet();
+        while self.cycle < until && (was_quiet || !self.is_quiet()) {
+            if !self.is_silent() {
+                self.step();
+                continue;
+            }
+            let mut most = until - self.cycle;
+            if !was_quiet {
+                most = most.min(QUIET_CYCLES.saturating_sub(self.quiet).max(1));
+            }
+            let (done, outputs) = self.model.step_many(&self.inputs, most);
+            self.cycle += done;
+            self.quiet += done;
+            self.sample(&outputs);
+        }
+    }
+
+    /// Returns whether no byte is on its way to a pin, and none was at an output.
+    fn is_silent(&self) -> bool {
+        self.inject.is_empty()
+            && self.punt.is_empty()
+            && self.senders.iter().all(Sender::is_idle)
+            && self.receivers.iter().all(Receiver::is_idle)
+    }
+
+    fn step(&mut self) -> Outputs {
+        let mut inputs = self.inputs;
+        for (port, sender) in self.senders.iter_mut().enumerate() {
+            let Some((byte, is_error)) = sender.step() else { continue };
+            inputs.rxd[port] = byte;
+            inputs.rx_dv[port] = 1;
+            inputs.rx_er[port] = u8::from(is_error);
+            self.quiet = 0;
+        }
+        if let Some(&symbol) = self.inject.front() {
+            (inputs.inject_valid, inputs.inject_symbol) = (1, symbol);
+            self.quiet = 0;
+        }
+        let outputs = self.model.step(&inputs);
+        if inputs.inject_valid == 1 && outputs.inject_ready == 1 {
+            self.inject.pop_front();
+        }
+        self.cycle += 1;
+        self.quiet += 1;
+        self.sample(&outputs);
+        outputs
+    }
+
+    /// Takes the bytes at the output pins in one cycle.
+    fn sample(&mut self, outputs: &Outputs) {
+        for (port, receiver) in self.receivers.iter_mut().enumerate() {
+            let is_sending = outputs.tx_en[port] == 1;
+            let byte = is_sending.then(|| (outputs.txd[port], outputs.tx_er[port] == 1));
+            if let Some(received) = receiver.step(byte) {
+                self.left.push_back(Left::Sent {
+                    port: PortNo(port as u16),
+                    frame: received.frame,
+                    intact: received.intact,
+                    well_spaced: received.well_spaced,
+                });
+            }
+            if is_sending {
+                self.quiet = 0;
+            }
+        }
+        if outputs.punt_valid == 1 {
+            self.quiet = 0;
+            self.punted(outputs.punt_symbol);
+        }
+    }
+
+    /// Takes a symbol of a punted frame. The device punts whole and good frames only.
+    fn punted(&mut self, symbol: u16) {
+        if symbol & SYMBOL_END == 0 {
+            return self.punt.push(symbol as u8);
+        }
+        let mut bytes = std::mem::take(&mut self.punt);
+        if let &[ingress, reason, ..] = &bytes[..] {
+            let frame = bytes.split_off(PUNT_DESCRIPTION);
+            self.left.push_back(Left::Punted { ingress, reason, frame });
+        }
+    }
+}
+
+impl Bus for Pins {
+    /// Takes three cycles.
+    fn read(&mut self, address: u16) -> u32 {
+        (self.inputs.reg_read, self.inputs.reg_address) = (1, address);
+        self.step();
+        self.inputs.reg_read = 0;
+        self.step();
+        self.step().reg_read_data
+    }
+
+    /// Takes one cycle.
+    fn write(&mut self, address: u16, value: u32) {
+        self.inputs.reg_write = 1;
+        (self.inputs.reg_address, self.inputs.reg_write_data) = (address, value);
+        self.step();
+        self.inputs.reg_write = 0;
+    }
+
+    fn wait(&mut self, cycles: u64) {
+        for _ in 0..cycles {
+            self.step();
+        }
+    }
+}
