@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build experiments python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
-    tcp dual-stack reproduce check test-stress format bench bench-sim fuzz docs check-models prove-failures
+    tcp dual-stack reproduce check test-stress format bench bench-sim fuzz docs check-models prove-failures rtl-model
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -112,6 +112,10 @@ bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and h
 
 fuzz: setup ## every fuzz target with libFuzzer, ten minutes each unless FUZZ_SECONDS is set
 	tools/fuzz $(or $(FUZZ_SECONDS),600)
+
+rtl-model: setup ## the device in gates as shared libraries, one for each hop width, in target/rtl
+	rtl/setup
+	PATH="$(CURDIR)/target/rtl-venv/bin:$(PATH)" $(MAKE) -f rtl/model/Makefile
 
 docs: setup ## the documentation of all crates, in target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps

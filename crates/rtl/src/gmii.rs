@@ -155,6 +155,11 @@ impl Receiver {
         self.bytes.is_empty()
     }
 
+    /// Takes this many cycles without a byte, while no frame is on the wire.
+    pub fn idle(&mut self, cycles: u64) {
+        self.gap = cycles.saturating_add(self.gap as u64).min(GAP_BYTES as u64) as usize;
+    }
+
     /// Takes the pins of one cycle: a byte and whether it is in error, or `None` without. Returns
     /// the frame that has ended with this cycle.
     pub fn step(&mut self, byte: Option<(u8, bool)>) -> Option<Received> {

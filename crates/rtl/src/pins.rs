@@ -142,6 +142,7 @@ impl Pins {
             let (done, outputs) = self.model.step_many(&self.inputs, most);
             self.cycle += done;
             self.quiet += done;
+            self.receivers.iter_mut().for_each(|receiver| receiver.idle(done - 1));
             self.sample(&outputs);
         }
     }

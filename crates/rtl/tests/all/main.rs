@@ -1,0 +1,9 @@
+//! Tests of the data plane in gates, with the simulated device. They need the shared libraries that
+//! `make rtl-model` builds, and are skipped without.
+
+mod fates;
+mod frames;
+#[path = "../../../wire/tests/needs/mod.rs"]
+mod needs;
+mod traffic;
+mod vectors;

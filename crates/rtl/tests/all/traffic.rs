@@ -1,0 +1,188 @@
+//! Random traffic through the gates and the software plane, compared frame for frame and counter
+//! for counter.
+//!
+//! Frames come in rounds: up to three on each port, at random times, so that they meet at the
+//! outputs but fit the buffers. Each round ends when the gates are at rest. `AXON_RTL_FRAMES` sets
+//! the number of frames, `AXON_SEED` the seed.
+
+use crate::fates::{Fate, PORTS, Received, Tested, WIDTHS, config, counted, gates, since};
+use crate::frames::Frames;
+use axon_node::{Dataplane, PortKind, RouteChange, RouteKey, RouteTicket};
+use axon_plane::Plane;
+use axon_rtl::RtlDataplane;
+use axon_rtl::driver;
+use axon_rtl::registers::counter;
+use axon_wire::header::HopWidth;
+use axon_wire::{PortNo, Span};
+
+/// Frames of a normal run, over all hop widths.
+const FRAMES: u64 = 20_000;
+/// Rounds after which the ports get other kinds and other routes.
+const EPOCH: u64 = 100;
+/// Bytes of the frames of one port in a round, without headers.
+const ROUND_BYTES_MAX: usize = 1500;
+
+fn number(name: &str, default: u64) -> u64 {
+    let set = std::env::var(name).ok();
+    set.map_or(default, |set| set.parse().unwrap_or_else(|_| panic!("{name}={set}: no number")))
+}
+
+/// Both data planes, which get the same.
+struct Pair {
+    gates: Tested<RtlDataplane>,
+    plane: Tested<Plane>,
+    frames: Frames,
+    kinds: Vec<PortKind>,
+    received: u64,
+}
+
+impl Pair {
+    /// Sets other kinds and routes. Sometimes one port loses its carrier.
+    fn begin_epoch(&mut self) {
+        self.kinds = (0..PORTS).map(|_| self.frames.kind()).collect();
+        let down = self.frames.one_in(3).then(|| PortNo(self.frames.below(PORTS.into()) as u16));
+        self.gates.set_ports(&self.kinds, |port| Some(port) != down);
+        self.plane.set_ports(&self.kinds, |port| Some(port) != down);
+        for _ in 0..40 {
+            let port = PortNo(self.frames.below(PORTS.into()) as u16);
+            let source = self.frames.one_in(3).then(|| self.frames.host());
+            let key = RouteKey::to(self.frames.host()).from_source(source);
+            let route = self.frames.route();
+            let change = match self.frames.one_in(3) {
+                true => RouteChange::Remove { port, key },
+                false => RouteChange::Install { port, key, route },
+            };
+            let ticket = RouteTicket(0);
+            let done = self.plane.plane.change_route(self.plane.now, ticket, change.clone());
+            let in_gates = self.gates.plane.change_route(self.gates.now, ticket, change);
+            assert_eq!(in_gates, done);
+        }
+    }
+
+    /// Returns the frames of a round, in order of their times.
+    fn round(&mut self) -> Vec<Received> {
+        let mut all = Vec::new();
+        for port in
+            (0..PORTS).map(PortNo).filter(|&port| self.plane.plane.ports().wires().is_up(port))
+        {
+            let count = self.frames.below(4) as usize;
+            let mut at = Span::from_nanos(self.frames.below(20_000));
+            for _ in 0..count {
+                let bytes_max = ROUND_BYTES_MAX / count;
+                let frame = self.frames.frame(self.kinds[port.index()], bytes_max);
+                let wire = Span::from_nanos(8 * (frame.len() as u64 + 24));
+                all.push((at, port, frame, true));
+                at = Span::from_ticks(at.ticks() + wire.ticks());
+            }
+        }
+        all.sort_by_key(|one| one.0);
+        all
+    }
+
+    /// Returns the fates of frames in the software plane, by their ingress.
+    fn by_ingress(&mut self, round: &[Received]) -> Vec<Vec<Fate>> {
+        let mut fates = vec![Vec::new(); usize::from(PORTS)];
+        for one in round {
+            fates[one.1.index()].extend(self.plane.receive(std::slice::from_ref(one)));
+        }
+        fates
+    }
+
+    /// Runs one round and compares.
+    fn compare(&mut self, seed: u64) {
+        let round = self.round();
+        let before = [counted(self.gates.plane.counters()), counted(self.plane.plane.counters())];
+        let in_gates = self.gates.receive(&round);
+        let expected = self.by_ingress(&round);
+        let all = expected.concat();
+        self.received += round.len() as u64;
+        let at = format!("AXON_SEED={seed}, frame {}", self.received);
+        let (extra, missing) = (without(&in_gates, &all), without(&all, &in_gates));
+        let kinds = &self.kinds;
+        assert!(extra.is_empty() && missing.is_empty(), "{at}: {kinds:?}, {extra:?}, {missing:?}");
+        assert!(is_in_order(&in_gates, &expected), "{at}: a frame overtook one of its port");
+        let changes = since(&counted(self.gates.plane.counters()), &before[0]);
+        assert_eq!(changes, since(&counted(self.plane.plane.counters()), &before[1]), "{at}");
+        assert_eq!(self.gates.plane.inside(), 0, "{at}: frames without a fate");
+    }
+}
+
+/// Returns the fates that others do not contain, as often as they are missing there.
+fn without(fates: &[Fate], others: &[Fate]) -> Vec<Fate> {
+    let mut others = others.to_vec();
+    let is_extra = |fate: &&Fate| {
+        let found = others.iter().position(|other| other == *fate);
+        found.map(|at| others.swap_remove(at)).is_none()
+    };
+    fates.iter().filter(is_extra).cloned().collect()
+}
+
+/// Returns whether the frames of each input keep their order at each output.
+fn is_in_order(fates: &[Fate], by_ingress: &[Vec<Fate>]) -> bool {
+    by_ingress.iter().all(|expected| {
+        expected.iter().map(Fate::output).all(|output| {
+            let of = |fates: &[Fate]| -> Vec<Fate> {
+                let is_of = |fate: &&Fate| fate.output() == output && expected.contains(fate);
+                fates.iter().filter(is_of).cloned().collect()
+            };
+            of(fates) == of(expected)
+        })
+    })
+}
+
+/// Compares frames and bytes in the registers with those that were counted outside of the gates.
+fn compare_registers(gates: &mut RtlDataplane) {
+    let counters = gates.counters().clone();
+    let (_, pins) = gates.registers();
+    for port in (0..PORTS).map(PortNo) {
+        let outside = counters.port(port);
+        let pairs = [
+            (counter::RX_FRAMES, outside.rx_frames),
+            (counter::RX_BYTES, outside.rx_bytes),
+            (counter::TX_FRAMES, outside.tx_frames),
+            (counter::TX_BYTES, outside.tx_bytes),
+            (counter::POISONED, 0),
+        ];
+        for (counter, expected) in pairs {
+            let found = driver::count(pins, port, &counter);
+            assert_eq!(u64::from(found), expected, "{} of port {}", counter.name, port.0);
+        }
+    }
+}
+
+fn compare(width: HopWidth) {
+    let Some(gates) = gates(width) else { return };
+    let (seed, frames) = (number("AXON_SEED", 1), number("AXON_RTL_FRAMES", FRAMES));
+    let mut pair = Pair {
+        gates: Tested::new(gates),
+        plane: Tested::new(Plane::new(config(width))),
+        frames: Frames::new(seed, width),
+        kinds: Vec::new(),
+        received: 0,
+    };
+    println!("{width:?}: AXON_SEED={seed} AXON_RTL_FRAMES={frames}");
+    let mut round = 0;
+    while pair.received < frames / WIDTHS.len() as u64 {
+        if round % EPOCH == 0 {
+            pair.begin_epoch();
+        }
+        pair.compare(seed);
+        round += 1;
+    }
+    compare_registers(&mut pair.gates.plane);
+}
+
+#[test]
+fn the_gates_do_as_the_software_plane_with_hops_of_4_bits() {
+    compare(HopWidth::Four);
+}
+
+#[test]
+fn the_gates_do_as_the_software_plane_with_hops_of_8_bits() {
+    compare(HopWidth::Eight);
+}
+
+#[test]
+fn the_gates_do_as_the_software_plane_with_hops_of_16_bits() {
+    compare(HopWidth::Sixteen);
+}
