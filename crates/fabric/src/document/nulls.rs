@@ -1,5 +1,5 @@
-//! Keys without a value (`~`). A key that may be absent is then absent; any other needs a value, and
-//! so does every item of a list.
+//! Keys without a value (`~`). A key that may be absent is then absent; any other needs a value. So
+//! does every item of a list.
 //!
 //! The [schema](crate::schema) decides: it allows null exactly for keys that may be absent.
 

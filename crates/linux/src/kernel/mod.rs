@@ -74,8 +74,8 @@ pub struct Kernel {
     folder: PathBuf,
     loader: Loader,
     tables: Tables,
-    /// Drops of the devices to the node.
-    node_drops: LastDrops<{ QUEUES.len() }>,
+    /// Drops of the device of each [`NodeQueue`].
+    node_drops: LastDrops<3>,
 }
 
 impl Kernel {
