@@ -1,0 +1,183 @@
+// Ingress of a port (thesis sections 3.1 to 3.3): decides on each frame while it arrives and gives
+// it to an output, header rewritten.
+//
+// The first bytes of a frame are watched as they come from the wire (`head`, FCS included); the
+// frame itself follows four cycles later without FCS (`body`) and waits in a delay line. On an Axon
+// port a frame whose first four bits are not 0 is an Axon packet: the first hop decides. All others
+// begin with an Ethernet header; they are decided on three cycles after the source address, when
+// the route of a host's frame is found. A frame that ends before is dropped.
+//
+// A frame that begins while two are decided on and have not left is refused whole (only fragments
+// behind a long pushed header do that), as DROP_QUEUE_FULL. Exactly one of drop, punt or a good
+// end at an output comes of each frame of at least one byte.
+//
+// Timing: byte k in `head` in cycle t0 + k. The decision is registered in t0 + 7 with hops of 8
+// bits (4 bits: t0 + 6, 16 bits: t0 + 8), and in t0 + 15 without an Axon header. `announce` comes
+// in that cycle if the frame before has left, its first byte at `symbol` two cycles later.
+
+`default_nettype none
+
+module ingress #(
+    parameter int unsigned PORTS = 4,
+    parameter int unsigned HOP_BITS = 8, // 4, 8 or 16
+    parameter int unsigned ROUTES = 32
+) (
+    input  wire logic                  clk,
+    input  wire logic                  rst,
+    input  wire axon::output_t         port,            // number of this port: a constant
+    // From gmii_rx.
+    input  wire logic                  head_valid,
+    input  wire logic [7:0]            head_data,
+    input  wire logic                  head_first,
+    input  wire logic                  head_end,
+    input  wire logic                  body_valid,
+    input  wire axon::symbol_t         body,
+    input  wire logic                  is_bad_fcs,      // with the end of body
+    input  wire logic                  is_runt,
+    input  wire logic                  is_giant,
+    // Settings.
+    input  wire axon::port_kind_t      kind,            // of this port
+    input  wire logic                  stores_frames,   // announced frames leave only when whole
+    input  wire logic [13:0]           frame_bytes_max, // of an Ethernet frame of hosts
+    input  wire logic [15:0]           route_bytes_max,
+    input  wire logic [PORTS-1:0][1:0] kinds,           // axon::port_kind_t of each port
+    input  wire logic [PORTS-1:0]      ups,             // carrier of each port
+    // To routes, from the registers.
+    input  wire logic [ROUTES-1:0]     valid,
+    input  wire logic [ROUTES-1:0]     by_source,
+    input  wire logic                  row_write,
+    input  wire logic                  attributes_write,
+    input  wire logic                  memory_write,
+    input  wire logic [9:0]            write_address,
+    input  wire logic [31:0]           write_data,
+    // To the buffers.
+    output logic [PORTS-1:0]           announce,
+    output logic                       cpu_announce,
+    output logic [2:0]                 frame_priority,  // with announce
+    output logic                       is_stored,       // with announce
+    output logic [PORTS-1:0]           write,
+    output logic                       cpu_write,
+    output logic                       mac_control_valid,
+    output axon::symbol_t              symbol,          // with write, cpu_write, mac_control_valid
+    // Fates, one cycle each.
+    output logic                       drop_valid,
+    output axon::drop_t                drop,
+    output logic                       punt_valid,
+    output axon::punt_t                punt
+);
+    // Where the frame is: `is_deciding` from its first byte to its decision, `is_open` to the end
+    // of its body.
+    logic [3:0]       head_index;
+    logic             is_axon, is_deciding, is_open, is_refused, is_packet, is_full, decides;
+    axon::port_kind_t frame_kind; // of the port when the frame began
+    always_ff @(posedge clk) begin
+        if (head_valid && head_index != 4'd15) head_index <= head_index + 4'd1;
+        if (head_end) head_index <= 4'd0;
+        if (decides) is_deciding <= 1'b0;
+        if (body_valid && body.is_end) is_open <= 1'b0;
+        is_packet <= frame_kind == axon::PORT_AXON && is_axon;
+        if (head_first && head_valid) begin
+            frame_kind <= kind;
+            is_deciding <= !is_full;
+            is_open <= !is_full;
+        end
+        if (rst) begin
+            head_index <= 4'd0;
+            {is_deciding, is_open} <= 2'b00;
+        end
+    end
+
+    axon::header_fields_t header;
+    logic                 is_valid, hop_valid;
+    logic [HOP_BITS-1:0]  hop;
+    header_fields #(.HOP_BITS(HOP_BITS)) fields (
+        .clk, .head_valid, .head_data, .head_index, .header, .is_axon, .is_valid, .hop_valid, .hop
+    );
+    axon::decision_t packet_decision;
+    forward #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) forward_packet (
+        .header, .is_valid, .hop, .kinds, .ups, .route_bytes_max, .decision(packet_decision)
+    );
+
+    logic is_multicast, is_link_local, is_mac_control, verdict_valid;
+    ethernet ethernet_header (
+        .clk, .rst, .head_valid, .head_data, .head_index,
+        .is_multicast, .is_link_local, .is_mac_control, .verdict_valid
+    );
+    logic          route_done, route_hit, rewrites_destination;
+    logic [4:0]    route_entry, route_header_bytes, memory_entry, memory_offset;
+    logic [2:0]    route_priority;
+    logic [7:0]    memory_data;
+    axon::output_t route_to;
+    routes #(.ROUTES(ROUTES)) route_table (
+        .clk, .rst, .head_valid, .head_data, .head_index, .done(route_done), .hit(route_hit),
+        .entry(route_entry), .to(route_to), .frame_priority(route_priority),
+        .header_bytes(route_header_bytes), .rewrites_destination,
+        .memory_entry, .memory_offset, .memory_data,
+        .valid, .by_source, .row_write, .attributes_write, .memory_write, .write_address, .write_data
+    );
+    axon::decision_t frame_decision;
+    ethernet_decision #(.PORTS(PORTS)) decide_frame (
+        .kind(frame_kind), .is_multicast, .is_link_local, .is_mac_control,
+        .route_hit, .route_entry, .route_to, .route_priority, .route_header_bytes,
+        .route_rewrites_destination(rewrites_destination), .kinds, .ups, .decision(frame_decision)
+    );
+
+    // The decision.
+    logic            is_frame_ready;
+    axon::decision_t decision, first;
+    always_comb begin
+        is_frame_ready = !is_packet && verdict_valid
+            && (route_done || frame_kind != axon::PORT_HOST);
+        decides = is_deciding && ((is_packet && hop_valid) || is_frame_ready || head_end);
+        decision = is_packet ? packet_decision : frame_decision;
+        if (head_end && !is_frame_ready) begin // too short to be decided on
+            decision.is_drop = 1'b1;
+            decision.drop = frame_kind == axon::PORT_UNKNOWN && !is_link_local
+                ? axon::DROP_PORT_UNKNOWN : axon::DROP_MALFORMED;
+            decision.header.header_bytes = 16'd0;
+            decision.is_limited = 1'b0;
+        end
+    end
+    logic first_valid, decision_done;
+    decisions queue (
+        .clk, .rst, .write(decides), .decision, .is_full, .first_valid, .first,
+        .done(decision_done)
+    );
+
+    // The frame itself. Its end says why it is bad.
+    axon::symbol_t line_symbol, symbol_0, symbol_1;
+    logic [7:0]    data_2;
+    axon::drop_t   bad_reason;
+    logic [2:0]    window_valid;
+    logic          advance;
+    always_comb begin
+        bad_reason = is_giant ? axon::DROP_OVERSIZED
+            : is_runt && !is_bad_fcs ? axon::DROP_MALFORMED : axon::DROP_BAD_FCS;
+        line_symbol = body;
+        if (body.is_end) line_symbol.data = {2'b00, bad_reason, body.data[0]};
+    end
+    line #(.HOP_BITS(HOP_BITS)) delay_line (
+        .clk, .rst, .write(body_valid && is_open), .write_symbol(line_symbol),
+        .window_valid, .symbol_0, .symbol_1, .data_2, .advance
+    );
+
+    logic        is_dropped;
+    axon::drop_t drop_reason;
+    rewrite #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) rewriter (
+        .clk, .rst, .port, .frame_bytes_max, .decision_valid(first_valid), .decision(first),
+        .decision_done, .window_valid, .symbol_0, .symbol_1, .data_2, .advance,
+        .memory_entry, .memory_offset, .memory_data, .announce, .cpu_announce, .frame_priority,
+        .write, .cpu_write, .mac_control_valid, .symbol, .drop_valid(is_dropped),
+        .drop(drop_reason), .punt_valid, .punt
+    );
+    assign is_stored = stores_frames || cpu_announce;
+
+    // A refused frame is reported when the rewriter has nothing to report.
+    always_ff @(posedge clk) begin
+        if (!is_dropped) is_refused <= 1'b0;
+        if (head_first && head_valid && is_full) is_refused <= 1'b1;
+        if (rst) is_refused <= 1'b0;
+    end
+    assign drop_valid = is_dropped || is_refused;
+    assign drop = is_dropped ? drop_reason : axon::DROP_QUEUE_FULL;
+endmodule

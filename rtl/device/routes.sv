@@ -1,0 +1,216 @@
+// Route table of a host port: a content-addressable memory in block RAM, and the headers that it
+// selects (thesis 000 section 3.2).
+//
+// The key is the first 12 bytes of a frame: destination and source address. For each of the 24
+// nibbles of the key there are 16 rows of ROUTES bits, one for each value of the nibble. Bit e of a
+// row is 1 if entry e accepts this value at this place. The AND of the 24 rows that a frame selects
+// has a 1 for each entry that accepts all its nibbles. An entry for any source has ones in all rows
+// of the source address. Two block RAMs hold the rows of the high and of the low nibbles, so one
+// byte takes one cycle and the lookup ends with the address.
+//
+// Among the entries that match, one with `by_source` wins over one for any source, and then the
+// lowest number wins. An entry takes part only if its bit of `valid` is 1.
+//
+// To change an entry, clear its valid bit, wait 64 cycles until no frame is leaving with its
+// header, write rows, attributes and bytes, and set the valid bit. No row may be written in a cycle
+// of a lookup: what a block RAM reads from a row that is being written is undefined, and a lookup
+// would mix two keys. `route_writer` sees to that.
+//
+// Timing: byte k in `head` in cycle t0 + k; `done` in t0 + 14, with all other outputs of the
+// lookup, which hold until the next `done`. `memory_data` is one cycle after its address. Block RAM
+// is slow (6 ns of 8), so its outputs go to registers, and the search for the winner to others.
+
+`default_nettype none
+
+module routes #(
+    parameter int unsigned ROUTES = 32 // 4, 8, 16 or 32
+) (
+    input  wire logic              clk,
+    input  wire logic              rst,
+    // Lookup. Bytes 0 to 11 of a frame come in successive cycles; others may follow with the number
+    // 12 and more.
+    input  wire logic              head_valid,
+    input  wire logic [7:0]        head_data,
+    input  wire logic [3:0]        head_index,
+    output logic                   done,
+    output logic                   hit,
+    output logic [4:0]             entry,
+    output axon::output_t          to,
+    output logic [2:0]             frame_priority,
+    output logic [4:0]             header_bytes,         // 0: to a host of this switch
+    output logic                   rewrites_destination, // bytes 24 to 29 of the entry
+    // Bytes of an entry: its header as it leaves.
+    input  wire logic [4:0]        memory_entry,
+    input  wire logic [4:0]        memory_offset,
+    output logic [7:0]             memory_data,
+    // From the registers.
+    input  wire logic [ROUTES-1:0] valid,
+    input  wire logic [ROUTES-1:0] by_source,
+    input  wire logic              row_write,        // address {is_low, position, nibble}
+    input  wire logic              attributes_write, // address {entry}
+    input  wire logic              memory_write,     // address {entry, offset}
+    input  wire logic [9:0]        write_address,
+    input  wire logic [31:0]       write_data
+);
+    localparam int unsigned ENTRY_BITS = $clog2(ROUTES);
+
+    (* no_rw_check *) logic [ROUTES-1:0] high_rows [0:255];
+    (* no_rw_check *) logic [ROUTES-1:0] low_rows [0:255];
+    (* no_rw_check *) logic [7:0] memory [0:ROUTES*32-1];
+    logic [12:0] attributes [0:ROUTES-1];
+
+    // The rows that a byte selects.
+    logic [ROUTES-1:0] high_row, low_row;
+    always_ff @(posedge clk) begin
+        high_row <= high_rows[{head_index, head_data[7:4]}];
+        low_row <= low_rows[{head_index, head_data[3:0]}];
+        if (row_write && !write_address[8]) high_rows[write_address[7:0]] <= write_data[ROUTES-1:0];
+        if (row_write && write_address[8]) low_rows[write_address[7:0]] <= write_data[ROUTES-1:0];
+    end
+
+    // Their AND. `finalists` is that of this byte and of all before it.
+    logic [ROUTES-1:0] high_accepts, low_accepts, candidates, finalists;
+    logic [3:0]        row_index, index;
+    logic              row_valid, is_valid;
+    assign finalists = high_accepts & low_accepts & candidates;
+    always_ff @(posedge clk) begin
+        row_valid <= head_valid && !rst;
+        row_index <= head_index;
+        high_accepts <= high_row;
+        low_accepts <= low_row;
+        is_valid <= row_valid && !rst;
+        index <= row_index;
+        if (is_valid)
+            candidates <= high_accepts & low_accepts & valid
+                & (candidates | {ROUTES{index == 4'd0}});
+    end
+
+    // The winner: the lowest of those for one source, or else the lowest of all. Both are found
+    // side by side, each by a tree of comparisons of neighbours.
+    typedef struct packed {
+        logic       found;
+        logic [4:0] index;
+    } winner_t;
+
+    function automatic winner_t lowest(input logic [31:0] bits);
+        logic [31:0]  found;
+        logic [159:0] winners;
+        found = bits;
+        winners = '0;
+        for (int unsigned level = 0; level < 5; level++) begin
+            for (int unsigned at = 0; at < (16 >> level); at++) begin
+                winners[5*at +: 5] = found[2*at] ? winners[10*at +: 5] : winners[10*at+5 +: 5];
+                winners[5*at+level] = !found[2*at];
+                found[at] = found[2*at] || found[2*at+1];
+            end
+        end
+        lowest = {found[0], winners[4:0]};
+    endfunction
+
+    winner_t of_source, of_all;
+    always_ff @(posedge clk) begin
+        done <= is_valid && index == 4'd11 && !rst;
+        if (is_valid && index == 4'd11) begin
+            of_source <= lowest(32'(finalists & by_source));
+            of_all <= lowest(32'(finalists));
+        end
+    end
+    assign {hit, entry} = of_source.found ? of_source : of_all;
+
+    // What the entries hold.
+    assign {rewrites_destination, frame_priority, header_bytes, to}
+        = attributes[entry[ENTRY_BITS-1:0]];
+    always_ff @(posedge clk) begin
+        if (attributes_write) attributes[write_address[ENTRY_BITS-1:0]] <= write_data[12:0];
+        memory_data <= memory[{memory_entry[ENTRY_BITS-1:0], memory_offset}];
+        if (memory_write) memory[write_address[ENTRY_BITS+4:0]] <= write_data[7:0];
+    end
+
+`ifdef FORMAL
+    // Rows as a driver writes them: entry e is for the key f_keys[e], with any source unless
+    // by_source[e]. A lookup then finds what a plain search finds.
+    (* anyconst *) logic [ROUTES-1:0][95:0] f_keys;
+    (* anyconst *) logic [ROUTES-1:0] f_valid, f_by_source;
+    logic [11:0][7:0] f_bytes;         // of the frame, up to `index`
+    logic [3:0]       f_count;         // how many of them are in `candidates`, 15 is any number
+    logic [7:0]       f_row_byte, f_byte;
+    logic             f_past = 1'b0, f_row_of_key;
+
+    function automatic logic [ROUTES-1:0] f_row(
+        input logic [3:0] at, input logic is_low, input logic [3:0] nibble
+    );
+        for (int unsigned e = 0; e < ROUTES; e++)
+            f_row[e] = (at >= 4'd6 && !f_by_source[e])
+                || nibble == f_keys[e][95 - 8 * at - (is_low ? 4 : 0) -: 4];
+    endfunction
+
+    always_ff @(posedge clk) begin
+        f_past <= 1'b1;
+        f_row_byte <= head_data;
+        f_byte <= f_row_byte;
+        f_row_of_key <= head_index < 4'd12;
+        if (is_valid) f_count <= index > 4'd11 ? 4'd15 : index + 4'd1;
+        if (is_valid && index < 4'd12) f_bytes[index] <= f_byte;
+        if (rst) f_count <= 4'd0;
+    end
+
+    always_comb begin
+        if (!f_past) assume (rst);
+        assume (valid == f_valid && by_source == f_by_source);
+        assume (!row_write && !attributes_write && !memory_write);
+        // The bytes of a frame come in successive cycles, numbers stay at 15.
+        if (head_valid && head_index != 4'd0) assume (row_valid
+            && (head_index == row_index + 4'd1 || (head_index == 4'd15 && row_index == 4'd15)));
+        if (f_past && f_row_of_key) assume (high_row == f_row(row_index, 1'b0, f_row_byte[7:4])
+            && low_row == f_row(row_index, 1'b1, f_row_byte[3:0]));
+    end
+
+    logic [ROUTES-1:0] f_matches, f_prefixes;
+    winner_t           f_winner;
+    always_comb begin
+        f_winner = '0;
+        for (int unsigned e = 0; e < ROUTES; e++) begin
+            f_matches[e] = f_valid[e] && f_keys[e][95:48] == {f_bytes[0], f_bytes[1], f_bytes[2],
+                f_bytes[3], f_bytes[4], f_bytes[5]} && (!f_by_source[e] || f_keys[e][47:0] == {
+                f_bytes[6], f_bytes[7], f_bytes[8], f_bytes[9], f_bytes[10], f_bytes[11]});
+            f_prefixes[e] = f_valid[e];
+            for (int unsigned at = 0; at < 12; at++)
+                if (4'(at) < f_count && (at < 6 || f_by_source[e])
+                    && f_bytes[at] != f_keys[e][95 - 8 * at -: 8]) f_prefixes[e] = 1'b0;
+        end
+        for (int unsigned e = ROUTES; e > 0; e--)
+            if (f_matches[e-1] && !f_by_source[e-1]) f_winner = {1'b1, 5'(e - 1)};
+        for (int unsigned e = ROUTES; e > 0; e--)
+            if (f_matches[e-1] && f_by_source[e-1]) f_winner = {1'b1, 5'(e - 1)};
+    end
+
+    logic f_is_last, f_row_last, f_head_last; // byte 11 was in head 3, 2, 1 cycles ago
+    always_ff @(posedge clk) begin
+        f_head_last <= head_valid && head_index == 4'd11 && !rst;
+        f_row_last <= f_head_last && !rst;
+        f_is_last <= f_row_last && !rst;
+    end
+    always_comb if (f_past && !rst) begin
+        a_done: assert (done == f_is_last);
+        if (done) begin
+            a_hit: assert (hit == f_winner.found);
+            a_entry: assert (!hit || entry == f_winner.index);
+        end
+        c_hit: cover (done && hit && of_source.found && of_all.index != of_source.index);
+
+        // What the induction needs.
+        i_row_last: assert (f_head_last == (row_valid && row_index == 4'd11));
+        i_last: assert (f_row_last == (is_valid && index == 4'd11));
+        i_done: assert (!done || f_count == 4'd12);
+        i_order: assert (!row_valid || row_index == 4'd0 || (is_valid
+            && (row_index == index + 4'd1 || (row_index == 4'd15 && index == 4'd15))));
+        i_count: assert (!is_valid || index == 4'd0
+            || f_count == (index > 4'd12 ? 4'd15 : index));
+        i_accepts: assert (!is_valid || index > 4'd11
+            || (high_accepts == f_row(index, 1'b0, f_byte[7:4])
+                && low_accepts == f_row(index, 1'b1, f_byte[3:0])));
+        i_candidates: assert (f_count == 4'd0 || f_count > 4'd12 || candidates == f_prefixes);
+        i_row: assert (!row_valid || f_row_of_key == (row_index < 4'd12));
+    end
+`endif
+endmodule
