@@ -8,7 +8,8 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build experiments python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
-    tcp dual-stack reproduce check test-stress format bench bench-sim fuzz docs check-models prove-failures rtl-model
+    tcp dual-stack reproduce check test-stress format bench bench-sim fuzz docs check-models prove-failures \
+    rtl rtl-model
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -113,9 +114,12 @@ bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and h
 fuzz: setup ## every fuzz target with libFuzzer, ten minutes each unless FUZZ_SECONDS is set
 	tools/fuzz $(or $(FUZZ_SECONDS),600)
 
-rtl-model: setup ## the device in gates as shared libraries, one for each hop width, in target/rtl
-	rtl/setup
-	PATH="$(CURDIR)/target/rtl-venv/bin:$(PATH)" $(MAKE) -f rtl/model/Makefile
-
 docs: setup ## the documentation of all crates, in target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+# Has tools of its own, in target/rtl-venv. RTL=quick stays below two minutes; `make -C rtl help` lists the targets.
+rtl: ## the device in gates: lint, tests, proofs, mutants, synthesis; or RTL=a target of rtl/Makefile
+	$(MAKE) --no-print-directory -C rtl $(or $(RTL),all)
+
+rtl-model: ## the device in gates as shared libraries, for `dataplane: rtl`, in target/rtl
+	$(MAKE) --no-print-directory -C rtl model
