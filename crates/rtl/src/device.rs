@@ -1,10 +1,15 @@
 //! The device as a data plane.
 //!
 //! **Time.** A clock cycle of the model is 8 ns. Every input advances the model to its time, and so
-//! does the deadline, which comes every [`BATCH_CYCLES`] cycles while frames are in the device. A
-//! device at rest does not change, so its cycles are not run: it continues at the time of the next
-//! input. On a machine that cannot run 125 million cycles in a second, time in the device then
-//! passes slower than outside while there are frames in it, and nothing else changes.
+//! does the deadline, which comes every 16 cycles while frames are in the device. A device at rest does not change, so its cycles are not run: it continues at the time of the next
+//! input.
+//!
+//! No machine simulates 125 million cycles in a second. Where the time outside is real, cycles are
+//! therefore untied from it ([`RtlDataplane::with_own_clock`]): each input and each deadline, which
+//! is then due at once, runs the model for a few hundred cycles. Time in the device passes slower
+//! than outside, and with it go pauses of its ports; nothing else changes. A port whose wire holds
+//! more than [`BACKLOG_BYTES`] takes no frame before the device has run on, so the frames of a fast
+//! sender wait in the runtime's ports.
 //!
 //! **Frames.** A frame is on the GMII pins of its port from the time of its input on, one byte in a
 //! cycle, as soon as the frame before it and the gap allow: for a sender of 1 Gb/s at once. The
@@ -44,8 +49,10 @@ use clock::Clock;
 use outgoing::Outgoing;
 use wire::Wire;
 
-/// Cycles from one deadline to the next.
+/// Cycles in which a frame of the control plane waits for its turn.
 const BATCH_CYCLES: u64 = 16;
+/// Bytes on the wire to a port from which on it takes no frames, with a clock of its own.
+const BACKLOG_BYTES: usize = 4096;
 /// Cycles after which the drops of a busy device are read: 100 us.
 const LOOK_CYCLES: u64 = 12_500;
 /// Bytes of a buffer in gates that no frame can use, its end included.
@@ -123,6 +130,13 @@ impl RtlDataplane {
         })
     }
 
+    /// Unties the clock of the device from the time of its inputs; see [the module](self).
+    #[must_use]
+    pub const fn with_own_clock(mut self) -> RtlDataplane {
+        self.clock.untie();
+        self
+    }
+
     /// Returns the number of frames in the gates.
     pub const fn inside(&self) -> u64 {
         self.inside
@@ -133,9 +147,9 @@ impl RtlDataplane {
         (&self.driver, &mut self.pins)
     }
 
-    /// Runs the model until `now`, or until the device is at rest.
+    /// Runs the model until `now`, or for some cycles, or until the device is at rest.
     fn advance(&mut self, now: Time, out: &mut Vec<Action>) {
-        let until = self.clock.cycle_at(now);
+        let until = self.clock.run_until(self.pins.cycle(), now);
         while !self.is_idle && self.pins.cycle() < until {
             self.inside += self.outgoing.give(&mut self.pins);
             let batch = if self.outgoing.is_waiting() { BATCH_CYCLES } else { LOOK_CYCLES };
@@ -152,9 +166,7 @@ impl RtlDataplane {
             }
         }
         self.take_left(now, out);
-        if self.is_idle {
-            self.clock.set(self.pins.cycle(), now);
-        }
+        self.clock.reached(self.pins.cycle(), now, self.is_idle);
     }
 
     /// Reads the drops of the gates.
@@ -274,7 +286,12 @@ impl Node for RtlDataplane {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.advance(now, out);
         match input {
-            Input::Frame { port, frame, intact, .. } => self.receive(port, frame, intact, out),
+            Input::Frame { port, frame, intact, .. } => {
+                while self.clock.is_own() && self.pins.backlog(port) > BACKLOG_BYTES {
+                    self.advance(now, out);
+                }
+                self.receive(port, frame, intact, out);
+            }
             Input::TxDone { port } => {
                 if let Some(wire) = self.wires.get_mut(port.index()) {
                     wire.done();
@@ -291,6 +308,6 @@ impl Node for RtlDataplane {
 
     /// Returns the end of the next batch of cycles; `None` while the device is at rest.
     fn deadline(&self) -> Option<Time> {
-        (!self.is_idle).then(|| self.clock.time_of(self.pins.cycle() + BATCH_CYCLES))
+        (!self.is_idle).then(|| self.clock.deadline(self.pins.cycle()))
     }
 }

@@ -88,6 +88,11 @@ impl Sender {
         self.frames.is_empty() && self.gap == 0
     }
 
+    /// Returns the bytes that are to be sent, without gaps.
+    pub fn backlog(&self) -> usize {
+        self.frames.iter().map(|frame| frame.bytes.len()).sum::<usize>() - self.sent
+    }
+
     /// Cuts the wire: the frame on it ends here, but not before its first byte. Returns the number
     /// of frames behind it, which are removed.
     pub fn cut(&mut self) -> u64 {

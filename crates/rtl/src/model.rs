@@ -13,6 +13,8 @@ use std::ptr::NonNull;
 const VERSION: u32 = 1;
 /// Ports in the structures of the interface.
 pub const PORTS_MAX: usize = 4;
+/// Bytes of the buffer of one ingress at one output, as `rtl/model/Makefile` sets them.
+pub(crate) const BUFFER_BYTES: usize = 2048;
 /// Names the folder of the shared libraries.
 const FOLDER: &str = "AXON_RTL";
 /// Folders above the program that may contain `rtl`: a test is in `target/debug/deps`.

@@ -110,6 +110,11 @@ impl Pins {
         self.quiet = 0;
     }
 
+    /// Returns the bytes on the wire to a port that have not arrived.
+    pub fn backlog(&self, port: PortNo) -> usize {
+        self.senders.get(port.index()).map_or(0, Sender::backlog)
+    }
+
     /// Injects a frame of the CPU for an output port, behind those before it.
     pub fn inject(&mut self, port: PortNo, frame: &[u8]) {
         let bytes = [port.0 as u8].into_iter().chain(frame.iter().copied());

@@ -1,6 +1,7 @@
 //! Implementation of the data plane interface by the device.
 
-use super::RtlDataplane;
+use super::{BUFFER_MARGIN_BYTES, RtlDataplane};
+use crate::model::{BUFFER_BYTES, PORTS_MAX};
 use crate::routes::HEADER_BYTES_MAX;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
@@ -14,21 +15,18 @@ use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
 /// Routes of one port.
 const ROUTES: usize = 32;
 
+/// The longest frame: it fits a buffer with any route in front of it.
+const FRAME_BYTES_MAX: usize = BUFFER_BYTES - BUFFER_MARGIN_BYTES - FrameBuf::HEADROOM;
+
 /// Returns the capabilities of the device with this configuration.
-pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
-    let route_bytes = config.route_bytes_max;
-    let routes = config.routes_per_port_max;
+pub fn capabilities(config: &PlaneConfig) -> Capabilities {
     Capabilities {
         name: "rtl",
-        ports: config.ports,
+        ports: config.ports.min(PORTS_MAX as u16),
         hop_width: config.hop_width,
-        frame_bytes_max: config.frame_bytes_max,
-        route_bytes_max: if route_bytes < HEADER_BYTES_MAX {
-            route_bytes
-        } else {
-            HEADER_BYTES_MAX
-        },
-        routes_per_port_max: if routes < ROUTES { routes } else { ROUTES },
+        frame_bytes_max: config.frame_bytes_max.min(FRAME_BYTES_MAX),
+        route_bytes_max: config.route_bytes_max.min(HEADER_BYTES_MAX),
+        routes_per_port_max: config.routes_per_port_max.min(ROUTES),
         masqueraded_per_port_max: 0,
         port_rate_max: Rate::gbps(1),
         queues_per_port: 1,
