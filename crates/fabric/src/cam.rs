@@ -53,9 +53,14 @@ impl Cam {
                 .entries
                 .map_or(plane.routes_per_port_max, |entries| entries as usize),
             masqueraded_per_port_max: if self.masquerade { self.route_memory as usize } else { 0 },
-            punts_resolution: self.entries.is_some() && self.masquerade,
+            punts_resolution: self.punts_resolution(),
             ..plane
         }
+    }
+
+    /// Returns whether only edges answer ARP.
+    pub(crate) const fn punts_resolution(self) -> bool {
+        self.entries.is_some() && self.masquerade
     }
 }
 

@@ -50,6 +50,21 @@ pub fn needs_of(fabric: &Fabric, switch: usize, runtime: Runtime) -> Needs {
     needs_where(fabric, runtime, |index| index == switch)
 }
 
+/// Returns what a data plane lacks for one switch, by its index, each with the key that needs it.
+pub fn missing_at(
+    fabric: &Fabric,
+    switch: usize,
+    runtime: Runtime,
+    has: &Capabilities,
+) -> Vec<String> {
+    let mut missing = has.missing(&needs_of(fabric, switch, runtime));
+    let is_axon = fabric.network == Network::Axon;
+    if is_axon && fabric.cam.punts_resolution() && has.masqueraded_per_port_max == 0 {
+        missing.push("masqueraded addresses (asked for by `cam.entries`)".into());
+    }
+    missing
+}
+
 fn needs_where(fabric: &Fabric, runtime: Runtime, of: impl Fn(usize) -> bool) -> Needs {
     if fabric.network != Network::Axon {
         return Needs::default();

@@ -3,7 +3,7 @@
 use axon_fabric::Problem;
 use axon_fabric::model::Fabric;
 use axon_linux::daemon::{AGENTS, RECORDED, agents_at};
-use axon_linux::dataplane_choice::{DataplaneChoice, choose};
+use axon_linux::dataplane_choice::{DataplaneChoice, check_recorded, choose};
 use axon_linux::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ impl UpOptions {
     pub(super) fn dataplanes(&self, fabric: &Fabric) -> Result<Vec<DataplaneChoice>, Problem> {
         let machine = self.machine.clone().unwrap_or_default();
         let chosen = fabric.switches.iter().enumerate().map(|(index, switch)| {
-            if agents_at(fabric, index).next().is_some() {
+            let choice = if agents_at(fabric, index).next().is_some() {
                 choose(fabric, index, &Machine::without(AGENTS))
             } else if self.record.is_some() {
                 choose(fabric, index, &Machine::without(RECORDED))
@@ -47,7 +47,11 @@ impl UpOptions {
                 choose(fabric, index, &machine.captured())
             } else {
                 choose(fabric, index, &machine)
+            }?;
+            if self.record.is_some() {
+                check_recorded(fabric, index, &choice)?;
             }
+            Ok(choice)
         });
         chosen.collect()
     }

@@ -6,7 +6,7 @@ use crate::agent::{self, AgentOptions};
 use crate::agent_port::AgentPortSetup;
 use crate::clock::Clock;
 use crate::dataplane;
-use crate::dataplane_choice::{DataplaneChoice, choose};
+use crate::dataplane_choice::{DataplaneChoice, check_recorded, choose};
 use crate::device_port::{Medium, PortSetup};
 use crate::incarnation::{self, beside};
 use crate::kernel::ports::{KernelPorts, lock};
@@ -19,6 +19,7 @@ use crate::record::{Identity, Setup, digest};
 use crate::seed::seed;
 use crate::store::Store;
 use anyhow::{Context, Result, bail};
+use axon_fabric::Problem;
 use axon_fabric::assemble::{
     SwitchSetup, controller_config, port_name, switch_config, switch_id, switch_index,
 };
@@ -27,6 +28,7 @@ use axon_fabric::model::{AgentSetup, DataplaneKind, End, Fabric, Network};
 use axon_node::{Dataplane, NodeKind};
 use axon_plane::Lookups;
 use axon_programs::axon::AxonTables;
+use axon_rtl::RtlDataplane;
 use axon_switch::SwitchNode;
 use axon_switch::agent::Rules;
 use axon_wire::priority::PrioritySet;
@@ -58,8 +60,21 @@ const NODE_FRAMES_PER_MS: u16 = 20;
 /// or there is no such port.
 pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, _) = checked_switch(fabric, name, options)?;
-    choose(fabric, index, &allowed(fabric, index, options))?;
+    chosen(fabric, index, options)?;
     programmable::check(fabric)
+}
+
+/// Selects the data plane of a switch with these options.
+fn chosen(
+    fabric: &Fabric,
+    switch: usize,
+    options: &DaemonOptions,
+) -> Result<DataplaneChoice, Problem> {
+    let choice = choose(fabric, switch, &allowed(fabric, switch, options))?;
+    if options.record.is_some() {
+        check_recorded(fabric, switch, &choice)?;
+    }
+    Ok(choice)
 }
 
 /// Returns the data planes that this machine allows a switch with these options. Some options need
@@ -129,7 +144,7 @@ fn checked_switch(
 /// the file cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, ports) = checked_switch(fabric, name, options)?;
-    let choice = choose(fabric, index, &allowed(fabric, index, options))?;
+    let choice = chosen(fabric, index, options)?;
     for agent in agents_at(fabric, index) {
         let socket = agent_socket(fabric, &agent.name, options);
         let folder = socket.parent().unwrap_or(Path::new("/"));
@@ -159,6 +174,11 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         setup: Setup::Switch { fabric, seed },
     });
     let name = (name, identity);
+    if choice.carrier == DataplaneKind::Rtl {
+        let device = RtlDataplane::new(config.plane)?.with_own_clock();
+        let node = SwitchNode::<_>::new(config.control, device);
+        return run(node, clock, name, (ports, None), Some((choice, None)), options);
+    }
     if choice.carrier == DataplaneKind::Pipeline {
         let tables = AxonTables::with_config(&config.plane);
         let plane = axon_plane::Plane::with_lookups(config.plane, tables);

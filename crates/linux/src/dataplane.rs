@@ -41,6 +41,13 @@ pub(crate) fn on_pipeline(hop_width: HopWidth, software: Capabilities) -> Capabi
     Capabilities { name: program.name, ports: program.ports, ..software }
 }
 
+/// Returns the capabilities of the device in gates. The run loop shapes its ports, as those of the
+/// software plane.
+pub(crate) fn in_gates(hop_width: HopWidth) -> Capabilities {
+    let device = axon_rtl::capabilities(&PlaneConfig::largest(hop_width));
+    Capabilities { features: device.features.with(Feature::Shaping), ..device }
+}
+
 /// Checks that the software plane supports everything that a fabric needs from its switches.
 ///
 /// # Errors

@@ -7,13 +7,14 @@
 //! process of the switch, which supports everything. XDP is never selected automatically, because
 //! it does not enforce rates.
 
-use crate::dataplane::{capabilities, in_kernel, on_pipeline};
+use crate::dataplane::{capabilities, in_gates, in_kernel, on_pipeline};
 use crate::kernel::Hook;
 use crate::machine::Machine;
 use axon_fabric::Problem;
 use axon_fabric::model::{DataplaneKind, Fabric, Network};
-use axon_fabric::needs::{Runtime, needs_of};
+use axon_fabric::needs::{Runtime, missing_at};
 use axon_node::Capabilities;
+use axon_rtl::Model;
 use axon_wire::HopWidth;
 use serde::{Deserialize, Serialize};
 
@@ -49,13 +50,14 @@ pub fn choose(
     if !missing.is_empty() {
         let what = format!("the data plane `{asked}` lacks {}", missing.join(", "));
         let fits = |&other: &DataplaneKind| {
-            lacking(fabric, switch, other).is_empty() && refusal(machine, other).is_none()
+            lacking(fabric, switch, other).is_empty()
+                && refusal(machine, other, fabric.hop_width).is_none()
         };
         let mut others = [DataplaneKind::Tc, DataplaneKind::Software].into_iter();
         let expected = others.find(fits).map_or("a file that needs less", DataplaneKind::setting);
         return refused(what, expected.into());
     }
-    if let Some(lacks) = refusal(machine, carrier) {
+    if let Some(lacks) = refusal(machine, carrier, fabric.hop_width) {
         return refused(format!("no data plane `{asked}`: {lacks}"), "full, or auto".into());
     }
     Ok(DataplaneChoice { carrier, why: format!("asked for by `{key}`") })
@@ -75,9 +77,29 @@ fn programmable(asked: DataplaneKind, key: &str) -> Result<DataplaneChoice, Prob
     Ok(DataplaneChoice { carrier: DataplaneKind::Pipeline, why })
 }
 
+/// Checks that a replay has the data plane of a recorded switch.
+///
+/// # Errors
+/// The switch is in gates. The error gives the key that names the data plane.
+pub fn check_recorded(
+    fabric: &Fabric,
+    switch: usize,
+    choice: &DataplaneChoice,
+) -> Result<(), Problem> {
+    if choice.carrier == DataplaneKind::Rtl {
+        let key = axon_fabric::dataplane::of_switch(fabric, switch).1.into();
+        let what = "a recording (--record) is replayed without gates".into();
+        return Err(Problem { key, what, expected: "full, or auto".into() });
+    }
+    Ok(())
+}
+
 /// Returns the reason why this machine does not allow a data plane, if any.
-fn refusal(machine: &Machine, carrier: DataplaneKind) -> Option<&str> {
-    Hook::of(carrier).and_then(|hook| machine.lacks(hook))
+fn refusal(machine: &Machine, carrier: DataplaneKind, hop_width: HopWidth) -> Option<String> {
+    if carrier == DataplaneKind::Rtl {
+        return Model::load(hop_width).err().map(|error| error.to_string());
+    }
+    Hook::of(carrier).and_then(|hook| machine.lacks(hook)).map(str::to_owned)
 }
 
 /// Selects the fastest suitable data plane.
@@ -109,7 +131,7 @@ fn automatic(
 }
 
 fn lacking(fabric: &Fabric, switch: usize, carrier: DataplaneKind) -> Vec<String> {
-    let has = |has: Capabilities| has.missing(&needs_of(fabric, switch, Runtime::Ports));
+    let has = |has: Capabilities| missing_at(fabric, switch, Runtime::Ports, &has);
     on_ports(carrier, fabric.hop_width).map_or_else(|| vec!["real ports".into()], has)
 }
 
@@ -121,6 +143,7 @@ fn on_ports(carrier: DataplaneKind, hop_width: HopWidth) -> Option<Capabilities>
         DataplaneKind::Xdp => Some(in_kernel(Hook::Xdp, software)),
         DataplaneKind::Software => Some(software),
         DataplaneKind::Pipeline => Some(on_pipeline(hop_width, software)),
+        DataplaneKind::Rtl => Some(in_gates(hop_width)),
         DataplaneKind::Auto | DataplaneKind::Reference | DataplaneKind::Refusing => None,
     }
 }
@@ -197,11 +220,31 @@ mod tests {
                 none,
                 "dataplane: no data plane `tc`: as the test says; expected full, or auto",
             ),
+            (
+                "dataplane: rtl",
+                "mtu: 9000",
+                none,
+                "dataplane: the data plane `rtl` lacks frames of 9014 bytes (asked for by `mtu`; \
+                 it has 1856); expected full",
+            ),
+            (
+                "dataplane: rtl",
+                "cam: {entries: 4}",
+                none,
+                "dataplane: the data plane `rtl` lacks masqueraded addresses (asked for by \
+                 `cam.entries`); expected full",
+            ),
         ];
         for (key, more, machine, says) in table {
             let refused = choose(&fabric(&format!("{key}\n{more}")), 1, machine).unwrap_err();
             assert_eq!(refused.to_string(), says);
         }
+        let mut ports = fabric("overrides: [{switches: [s2], dataplane: rtl}]");
+        ports.switches[1].ports = 6;
+        let refused = choose(&ports, 1, able).unwrap_err().to_string();
+        let says = "overrides[0].dataplane: the data plane `rtl` lacks 6 ports (asked for by \
+                    `topology`; it has 4); expected tc";
+        assert_eq!(refused, says);
         let mut wide = fabric("dataplane: pipeline\nhop_width: 16\n");
         assert_eq!(choose(&wide, 1, none).unwrap().carrier, DataplaneKind::Pipeline);
         wide.switches[1].ports = 1023;

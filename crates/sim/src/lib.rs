@@ -12,7 +12,7 @@ pub mod world;
 
 pub use axon_fabric::model::DataplaneKind;
 pub use axon_simhost::{Host, PingPlan, PingStats, apps, arp_host, dcb_nic};
-pub use engine::dataplane::{SwitchPlane, capabilities};
+pub use engine::dataplane::{SwitchPlane, capabilities, check_gates};
 pub use engine::{Engine, station};
 pub use link::{classes, disorder, links};
 pub use world::run::{Options, Report, run};

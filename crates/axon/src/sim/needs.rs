@@ -23,7 +23,8 @@ pub fn check_dataplane(file: &Path, chosen: DataplaneKind, fabric: &Fabric) -> R
     let capabilities = |kind| axon_sim::capabilities(kind, fabric.hop_width);
     let has = capabilities(chosen).with_context(|| format!("`{chosen}` is not simulated"))?;
     let others: Vec<_> = DataplaneKind::SIMULATED.into_iter().filter_map(capabilities).collect();
-    needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)
+    needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)?;
+    axon_sim::check_gates(fabric).map_err(|problem| anyhow!(problem)).with_context(file)
 }
 
 /// Returns the interpreter for control programs in Python, if the fabric has any.

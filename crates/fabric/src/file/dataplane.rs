@@ -41,6 +41,9 @@ pub enum DataplaneKind {
     Refusing,
     /// The process of the switch, with routes and steps in the tables of a programmable pipeline.
     Pipeline,
+    /// The device in gates, simulated in the process of the switch: four ports of 1 Gb/s, 32 routes
+    /// each. Never selected by auto.
+    Rtl,
 }
 
 impl DataplaneKind {
@@ -58,6 +61,7 @@ impl DataplaneKind {
             DataplaneKind::Reference => "reference",
             DataplaneKind::Refusing => "refusing",
             DataplaneKind::Pipeline => "pipeline",
+            DataplaneKind::Rtl => "rtl",
         }
     }
 

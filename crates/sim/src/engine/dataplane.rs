@@ -1,6 +1,9 @@
 //! Data planes for the switches and the controller of a world.
 
-use axon_fabric::model::DataplaneKind;
+use axon_fabric::Problem;
+use axon_fabric::dataplane::of_switch;
+use axon_fabric::model::{DataplaneKind, Fabric, Network};
+use axon_fabric::needs::{Runtime, missing_at};
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
@@ -10,6 +13,7 @@ use axon_node::{
 use axon_plane::reference::{self, Reference, Refusing};
 use axon_plane::{Lookups, Plane, PlaneConfig, Ports, axon};
 use axon_programs::axon::{self as program, AxonTables};
+use axon_rtl::{Model, RtlDataplane};
 use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, HopWidth, Hops, PortNo, Route, Time};
 
@@ -24,8 +28,37 @@ pub fn capabilities(kind: DataplaneKind, hop_width: HopWidth) -> Option<Capabili
             Some(Capabilities { name: kind.name(), ..axon::capabilities(&largest) })
         }
         DataplaneKind::Pipeline => Some(program::capabilities(&largest)),
+        DataplaneKind::Rtl => Some(axon_rtl::capabilities(&largest)),
         DataplaneKind::Tc | DataplaneKind::Xdp => None,
     }
+}
+
+/// Checks the switches that a fabric file runs in gates, which no option of a simulation changes.
+///
+/// # Errors
+/// A switch needs what the device lacks, or the simulated device is not built. The error gives the
+/// key that names the data plane.
+pub fn check_gates(fabric: &Fabric) -> Result<(), Problem> {
+    let named = (0..fabric.switches.len()).map(|switch| (switch, of_switch(fabric, switch)));
+    for (switch, (_, key)) in named.filter(|(_, (kind, _))| *kind == DataplaneKind::Rtl) {
+        let refused = |what, expected: &str| {
+            Err(Problem { key: key.into(), what, expected: expected.into() })
+        };
+        if fabric.network != Network::Axon {
+            let what = "the switches of this network have data planes of their own".into();
+            return refused(what, "none");
+        }
+        let has = axon_rtl::capabilities(&PlaneConfig::largest(fabric.hop_width));
+        let missing = missing_at(fabric, switch, Runtime::Simulator, &has);
+        if !missing.is_empty() {
+            let what = format!("the data plane `rtl` lacks {}", missing.join(", "));
+            return refused(what, "full, or auto");
+        }
+        if let Err(error) = Model::load(fabric.hop_width) {
+            return refused(format!("no data plane `rtl`: {error}"), "full, or auto");
+        }
+    }
+    Ok(())
 }
 
 /// Data plane of a switch or of the controller.
@@ -39,6 +72,8 @@ pub enum SwitchPlane {
     Refusing(Box<Refusing<Plane>>),
     /// Software plane with its lookups in a pipeline program.
     Pipeline(Box<Plane<AxonTables>>),
+    /// Device in gates.
+    Rtl(Box<RtlDataplane>),
 }
 
 /// Calls a function with the contained data plane, as `as_ref` or as `as_mut`.
@@ -58,6 +93,10 @@ macro_rules! with_plane {
                 let $plane = boxed.$as();
                 $call
             }
+            SwitchPlane::Rtl(boxed) => {
+                let $plane = boxed.$as();
+                $call
+            }
         }
     };
 }
@@ -67,7 +106,8 @@ impl SwitchPlane {
     ///
     /// # Panics
     /// Panics as [`Plane::new`], [`Reference::new`] and [`AxonTables::new`] do, if the
-    /// configuration exceeds the capabilities. Panics if the data plane is not simulated.
+    /// configuration exceeds the capabilities. Panics if the data plane is not simulated, or is the
+    /// device in gates, which is not built; see [`check_gates`].
     pub fn new(kind: DataplaneKind, config: PlaneConfig) -> SwitchPlane {
         match kind {
             DataplaneKind::Auto | DataplaneKind::Software => {
@@ -81,6 +121,10 @@ impl SwitchPlane {
                 let tables = AxonTables::with_config(&config);
                 SwitchPlane::Pipeline(Box::new(Plane::with_lookups(config, tables)))
             }
+            DataplaneKind::Rtl => match RtlDataplane::new(config) {
+                Ok(device) => SwitchPlane::Rtl(Box::new(device)),
+                Err(error) => panic!("{error}"),
+            },
             DataplaneKind::Tc | DataplaneKind::Xdp => {
                 panic!("{kind} is a data plane of the Linux kernel, which is not simulated")
             }
@@ -91,7 +135,7 @@ impl SwitchPlane {
     pub fn ports(&self) -> Option<&Ports> {
         match self {
             SwitchPlane::Software(plane) => Some(plane.ports()),
-            SwitchPlane::Reference(_) => None,
+            SwitchPlane::Reference(_) | SwitchPlane::Rtl(_) => None,
             SwitchPlane::Refusing(plane) => Some(plane.inner().ports()),
             SwitchPlane::Pipeline(plane) => Some(plane.ports()),
         }

@@ -62,7 +62,11 @@ impl Builder {
         config.plane.probe_units = timing::probe_units(&fabric.device);
         let routes = &mut config.plane.routes_per_port_max;
         *routes = self.routes_per_port.map_or(*routes, |few| few.min(*routes));
-        let plane = SwitchPlane::new(self.dataplane, config.plane);
+        let kind = match axon_fabric::dataplane::of_switch(fabric, switch).0 {
+            DataplaneKind::Rtl => DataplaneKind::Rtl,
+            _ => self.dataplane,
+        };
+        let plane = SwitchPlane::new(kind, config.plane);
         StationNode::Switch(Box::new(SwitchNode::new(config.control, plane)))
     }
 

@@ -11,7 +11,7 @@ use std::io::Write;
 pub struct Setup {
     /// Seed of noise and random numbers.
     pub seed: u64,
-    /// Data plane of switches and of the controller.
+    /// Data plane of the controller, and of switches that the fabric does not run in gates.
     pub dataplane: DataplaneKind,
     /// Maximum number of routes in a port's table, if below the data plane's own.
     pub routes_per_port: Option<usize>,

@@ -96,14 +96,14 @@ const SIMHOST: [&str; 8] = [
     "axon-tcp",
     "axon-wire",
 ];
-const SIM: [&str; 17] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-simhost"]);
-const LINUX: [&str; 18] =
-    with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric", "axon-log"]);
-const LAB: [&str; 19] = with(LINUX, ["axon-linux"]);
-const DEMO: [&str; 21] = with(LAB, ["axon-cli", "axon-lab"]);
+const SIM: [&str; 18] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-rtl", "axon-simhost"]);
+const LINUX: [&str; 19] =
+    with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric", "axon-log", "axon-rtl"]);
+const LAB: [&str; 20] = with(LINUX, ["axon-linux"]);
+const DEMO: [&str; 22] = with(LAB, ["axon-cli", "axon-lab"]);
 const MODEL: [&str; 4] = ["axon-cache", "axon-cli", "axon-fabric", "axon-wire"];
-const CONFORMANCE: [&str; 19] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 25] = with(
+const CONFORMANCE: [&str; 20] = with(SIM, ["axon-linux", "axon-sim"]);
+const PAPERS: [&str; 26] = with(
     CONFORMANCE,
     ["axon-cli", "axon-conformance", "axon-demo", "axon-lab", "axon-model", "axon-plot"],
 );
@@ -117,9 +117,9 @@ const FUZZ: [&str; 8] = [
     "axon-switch",
     "axon-wire",
 ];
-const BENCH: [&str; 23] = with(DEMO, ["axon-demo", "axon-plot"]);
+const BENCH: [&str; 24] = with(DEMO, ["axon-demo", "axon-plot"]);
 /// Crates of the product. Experiments are separate programs on which none of them depends.
-const AXON: [&str; 25] = with(
+const AXON: [&str; 26] = with(
     CONFORMANCE,
     ["axon-cli", "axon-conformance", "axon-external", "axon-huge-pages", "axon-lab", "axon-plot"],
 );
