@@ -1,8 +1,8 @@
 //! The device as a data plane.
 //!
 //! **Time.** A clock cycle of the model is 8 ns. Every input advances the model to its time, and so
-//! does the deadline, which comes every 16 cycles while frames are in the device. A device at rest does not change, so its cycles are not run: it continues at the time of the next
-//! input.
+//! does the deadline, which comes every 16 cycles while frames are in the device. A device at rest
+//! does not change, so its cycles are not run: it continues at the time of the next input.
 //!
 //! No machine simulates 125 million cycles in a second. Where the time outside is real, cycles are
 //! therefore untied from it ([`RtlDataplane::with_own_clock`]): each input and each deadline, which
