@@ -18,6 +18,7 @@ mod overload;
 mod programs;
 mod replay;
 mod restart;
+mod rtl;
 #[path = "../../../linux/tests/all/runner/mod.rs"]
 mod runner;
 mod services;
@@ -57,6 +58,7 @@ static TESTS: Tests = Tests {
         Module::new("masquerading", needs::lab, masquerading::TESTS)
             .with_part(masquerading::run_part),
         Module::new("moves", needs::lab, moves::TESTS),
+        Module::new("rtl", needs::lab, rtl::TESTS),
         Module::new("programs", needs::lab, programs::TESTS),
         Module::new("static_mode", needs::lab, static_mode::TESTS),
         Module::new("vlans", needs::lab, vlans::TESTS),
