@@ -33,10 +33,11 @@ python: setup ## the Python module `axon` in target/python, for control programs
 
 test: export CARGO_INCREMENTAL = 0
 test: export AXON_PYTHON = $(CURDIR)/target/python/bin/python
-test: setup format ## format, lints, docs, all tests, the seeds of the fuzz targets
+test: setup format ## format, lints, docs, all tests, the seeds of the fuzz targets, the quick part of rtl
 	$(MAKE) --no-print-directory -C ebpf check
 	cargo clippy --locked --workspace --all-targets --features axon-fuzz/targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	$(MAKE) --no-print-directory -C rtl quick model
 	tools/test --build
 	tools/python built
 	tools/python check

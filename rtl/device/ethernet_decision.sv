@@ -22,6 +22,7 @@ module ethernet_decision #(
     input  wire axon::output_t         route_to,
     input  wire logic [2:0]            route_priority,
     input  wire logic [4:0]            route_header_bytes,
+    input  wire logic                  route_has_header,
     input  wire logic                  route_rewrites_destination,
     input  wire logic [PORTS-1:0][1:0] kinds,          // axon::port_kind_t of each port
     input  wire logic [PORTS-1:0]      ups,            // carrier
@@ -39,16 +40,17 @@ module ethernet_decision #(
 
     // What the route selects, the last to be known.
     logic [PORTS-1:0] selected;
-    logic             to_cpu, to_host, to_axon, is_dead;
+    logic             to_cpu, to_host, is_accepted, is_dead;
     always_comb begin
         to_cpu = route_to == axon::CPU;
         to_host = 1'b0;
-        to_axon = 1'b0;
+        is_accepted = to_cpu;
         is_dead = 1'b0; // a port of unknown kind, without carrier
         for (int unsigned at = 0; at < PORTS; at++) begin
             selected[at] = route_to == 4'(at);
             to_host = to_host | (selected[at] && kinds[at] == axon::PORT_HOST);
-            to_axon = to_axon | (selected[at] && kinds[at] == axon::PORT_AXON);
+            is_accepted = is_accepted | (selected[at] && (kinds[at] == axon::PORT_HOST
+                || (kinds[at] == axon::PORT_AXON && route_has_header)));
             is_dead = is_dead | (selected[at] && !ups[at]
                 && kinds[at] != axon::PORT_HOST && kinds[at] != axon::PORT_AXON);
         end
@@ -66,8 +68,8 @@ module ethernet_decision #(
             : is_routed ? axon::PUNT_ADDRESSED : axon::PUNT_MISS;
         decision.header.header_bytes = is_link_frame ? ETHERNET_BYTES
             : is_host && !to_host ? 16'(route_header_bytes) : 16'd0;
-        decision.is_drop = is_mac_control || (!is_host && !is_link_local) || (is_routed
-            && !to_cpu && !to_host && !(to_axon && route_header_bytes != 5'd0));
+        decision.is_drop = is_mac_control || (!is_host && !is_link_local)
+            || (is_routed && !is_accepted);
         if (is_mac_control) decision.drop = axon::DROP_MAC_CONTROL;
         else if (kind == axon::PORT_AXON) decision.drop = axon::DROP_MALFORMED;
         else if (!is_host) decision.drop = axon::DROP_PORT_UNKNOWN;

@@ -48,7 +48,8 @@ module forward #(
         for (int unsigned at = 0; at < PORTS; at++) if (hop == HOP_BITS'(at)) begin
             to_axon = to_axon | (kinds[at] == axon::PORT_AXON);
             to_host = to_host | (kinds[at] == axon::PORT_HOST);
-            to_unknown = to_unknown | (kinds[at] != axon::PORT_AXON && kinds[at] != axon::PORT_HOST);
+            to_unknown = to_unknown
+                | (kinds[at] != axon::PORT_AXON && kinds[at] != axon::PORT_HOST);
             to_down = to_down | !ups[at];
         end
     end

@@ -2,8 +2,8 @@
 // frame_bytes_max bytes without FCS, and four more each for a VLAN tag (IEEE 802.1Q) and a CN-TAG
 // behind it.
 //
-// Timing: `is_long` holds for the bytes of the cycles before; the four bytes of a tag count from two
-// cycles after its EtherType, so frame_bytes_max is at least 18.
+// Timing: `is_long` holds for the bytes of the cycles before. The four bytes of a tag are added
+// with the last byte of its EtherType, so frame_bytes_max is at least 18.
 
 `default_nettype none
 
@@ -15,27 +15,28 @@ module frame_limits (
     input  wire logic [13:0] frame_bytes_max,
     output logic             is_long
 );
-    logic [14:0] bytes;
-    logic [15:0] limit;
+    localparam logic [4:0] TYPE = 5'd13, TAGGED_TYPE = 5'd17; // last bytes of EtherTypes
+
+    logic [15:0] allowed; // bytes that may still come; negative if the frame is too long
+    logic [4:0]  index;   // of the byte, stays at 18
     logic [7:0]  previous;
-    logic        is_tagged, is_cn_tagged;
-    logic        is_vlan_type, is_cn_type;
+    logic        is_tagged, is_vlan_tag, is_cn_tag;
     always_comb begin
-        is_vlan_type = {previous, data} == 16'h8100 || {previous, data} == 16'h88a8;
-        is_cn_type = {previous, data} == 16'h22e9;
-        is_long = {1'b0, bytes} > limit;
+        is_vlan_tag = index == TYPE
+            && ({previous, data} == 16'h8100 || {previous, data} == 16'h88a8);
+        is_cn_tag = (index == TYPE || (index == TAGGED_TYPE && is_tagged))
+            && {previous, data} == 16'h22e9;
+        is_long = allowed[15];
     end
     always_ff @(posedge clk) begin
-        limit <= 16'(frame_bytes_max)
-            + {12'd0, is_tagged && is_cn_tagged, is_tagged ^ is_cn_tagged, 2'b00};
         if (start) begin
-            bytes <= 15'd0;
+            allowed <= {2'b00, frame_bytes_max};
+            index <= 5'd0;
             is_tagged <= 1'b0;
-            is_cn_tagged <= 1'b0;
         end else if (data_valid) begin
-            if (!bytes[14]) bytes <= bytes + 15'd1;
-            if (bytes == 15'd13) is_tagged <= is_vlan_type;
-            if (bytes == 15'd13 || (bytes == 15'd17 && is_tagged)) is_cn_tagged <= is_cn_type;
+            allowed <= allowed + (is_vlan_tag || is_cn_tag ? 16'd3 : 16'hffff);
+            if (index <= TAGGED_TYPE) index <= index + 5'd1;
+            if (index == TYPE) is_tagged <= is_vlan_tag;
         end
         if (data_valid) previous <= data;
     end

@@ -107,7 +107,7 @@ module gmii_rx (
     assign gives = is_byte && filled[3] && !is_cut && frame_bytes < bytes_max;
     assign cuts = is_byte && filled[3] && !is_cut && frame_bytes >= bytes_max;
     assign ends = is_over && !is_cut;
-    assign is_short = frame_bytes < 14'd60;
+    assign is_short = frame_bytes[13:6] == 8'd0 && frame_bytes[5:2] != 4'hf; // below 60
     assign is_bad = cuts || is_short || has_error || !is_fcs_right;
     always_ff @(posedge clk) begin
         body_valid <= (gives || cuts || ends) && !rst;

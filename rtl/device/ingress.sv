@@ -1,11 +1,9 @@
 // Ingress of a port (thesis sections 3.1 to 3.3): decides on each frame while it arrives and gives
 // it to an output, header rewritten.
 //
-// The first bytes of a frame are watched as they come from the wire (`head`, FCS included); the
-// frame itself follows four cycles later without FCS (`body`) and waits in a delay line. On an Axon
-// port a frame whose first four bits are not 0 is an Axon packet: the first hop decides. All others
-// begin with an Ethernet header; they are decided on three cycles after the source address, when
-// the route of a host's frame is found. A frame that ends before is dropped.
+// The first bytes of a frame are watched as they come from the wire (`head`, FCS included) and
+// decide: see frame_decision. The frame itself follows four cycles later without FCS (`body`) and
+// waits in a delay line.
 //
 // A frame that begins while two are decided on and have not left is refused whole (only fragments
 // behind a long pushed header do that), as DROP_QUEUE_FULL. Exactly one of drop, punt or a good
@@ -68,14 +66,13 @@ module ingress #(
     // Where the frame is: `is_deciding` from its first byte to its decision, `is_open` to the end
     // of its body.
     logic [3:0]       head_index;
-    logic             is_axon, is_deciding, is_open, is_refused, is_packet, is_full, decides;
+    logic             is_deciding, is_open, is_refused, is_full, decides;
     axon::port_kind_t frame_kind; // of the port when the frame began
     always_ff @(posedge clk) begin
         if (head_valid && head_index != 4'd15) head_index <= head_index + 4'd1;
         if (head_end) head_index <= 4'd0;
         if (decides) is_deciding <= 1'b0;
         if (body_valid && body.is_end) is_open <= 1'b0;
-        is_packet <= frame_kind == axon::PORT_AXON && is_axon;
         if (head_first && head_valid) begin
             frame_kind <= kind;
             is_deciding <= !is_full;
@@ -87,60 +84,19 @@ module ingress #(
         end
     end
 
-    axon::header_fields_t header;
-    logic                 is_valid, hop_valid;
-    logic [HOP_BITS-1:0]  hop;
-    header_fields #(.HOP_BITS(HOP_BITS)) fields (
-        .clk, .head_valid, .head_data, .head_index, .header, .is_axon, .is_valid, .hop_valid, .hop
-    );
-    axon::decision_t packet_decision;
-    forward #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) forward_packet (
-        .header, .is_valid, .hop, .kinds, .ups, .route_bytes_max, .decision(packet_decision)
-    );
-
-    logic is_multicast, is_link_local, is_mac_control, verdict_valid;
-    ethernet ethernet_header (
-        .clk, .rst, .head_valid, .head_data, .head_index,
-        .is_multicast, .is_link_local, .is_mac_control, .verdict_valid
-    );
-    logic          route_done, route_hit, rewrites_destination;
-    logic [4:0]    route_entry, route_header_bytes, memory_entry, memory_offset;
-    logic [2:0]    route_priority;
-    logic [7:0]    memory_data;
-    axon::output_t route_to;
-    routes #(.ROUTES(ROUTES)) route_table (
-        .clk, .rst, .head_valid, .head_data, .head_index, .done(route_done), .hit(route_hit),
-        .entry(route_entry), .to(route_to), .frame_priority(route_priority),
-        .header_bytes(route_header_bytes), .rewrites_destination,
-        .memory_entry, .memory_offset, .memory_data,
-        .valid, .by_source, .row_write, .attributes_write, .memory_write, .write_address, .write_data
-    );
-    axon::decision_t frame_decision;
-    ethernet_decision #(.PORTS(PORTS)) decide_frame (
-        .kind(frame_kind), .is_multicast, .is_link_local, .is_mac_control,
-        .route_hit, .route_entry, .route_to, .route_priority, .route_header_bytes,
-        .route_rewrites_destination(rewrites_destination), .kinds, .ups, .decision(frame_decision)
-    );
-
-    // The decision.
-    logic            is_frame_ready;
+    logic [4:0]      memory_entry, memory_offset;
+    logic [7:0]      memory_data;
     axon::decision_t decision, first;
-    always_comb begin
-        is_frame_ready = !is_packet && verdict_valid
-            && (route_done || frame_kind != axon::PORT_HOST);
-        decides = is_deciding && ((is_packet && hop_valid) || is_frame_ready || head_end);
-        decision = is_packet ? packet_decision : frame_decision;
-        if (head_end && !is_frame_ready) begin // too short to be decided on
-            decision.is_drop = 1'b1;
-            decision.drop = frame_kind == axon::PORT_UNKNOWN && !is_link_local
-                ? axon::DROP_PORT_UNKNOWN : axon::DROP_MALFORMED;
-            decision.header.header_bytes = 16'd0;
-            decision.is_limited = 1'b0;
-        end
-    end
-    logic first_valid, decision_done;
-    decisions queue (
-        .clk, .rst, .write(decides), .decision, .is_full, .first_valid, .first,
+    frame_decision #(.PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES)) decide (
+        .clk, .rst, .head_valid, .head_data, .head_index, .head_end, .is_deciding,
+        .kind(frame_kind), .route_bytes_max, .kinds, .ups, .valid, .by_source, .row_write,
+        .attributes_write, .memory_write, .write_address, .write_data,
+        .memory_entry, .memory_offset, .memory_data, .decides, .decision
+    );
+    logic           first_valid, decision_done;
+    logic [PORTS:0] begins;
+    decisions #(.PORTS(PORTS)) queue (
+        .clk, .rst, .write(decides), .decision, .is_full, .first_valid, .first, .begins,
         .done(decision_done)
     );
 
@@ -161,11 +117,11 @@ module ingress #(
         .window_valid, .symbol_0, .symbol_1, .data_2, .advance
     );
 
-    logic        is_dropped;
-    axon::drop_t drop_reason;
+    logic            is_dropped;
+    axon::drop_t     drop_reason;
     rewrite #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) rewriter (
         .clk, .rst, .port, .frame_bytes_max, .decision_valid(first_valid), .decision(first),
-        .decision_done, .window_valid, .symbol_0, .symbol_1, .data_2, .advance,
+        .begins, .decision_done, .window_valid, .symbol_0, .symbol_1, .data_2, .advance,
         .memory_entry, .memory_offset, .memory_data, .announce, .cpu_announce, .frame_priority,
         .write, .cpu_write, .mac_control_valid, .symbol, .drop_valid(is_dropped),
         .drop(drop_reason), .punt_valid, .punt

@@ -456,7 +456,7 @@ async def mac_control_is_shown_whole(dut):
 @cocotb.test()
 async def decides_in_time(dut):
     """Decision register in t0 + 7 with hops of 8 bits, announcement in that cycle, byte 0 two
-    cycles later; t0 + 15 from a host. A stripped frame: two cycles before its first byte."""
+    cycles later; t0 + 15 from a host. A stripped frame: one cycle before its first byte."""
     test = Bench(dut)
     await test.start()
     decided = {4: 6, 8: 7, 16: 8}[test.width]
@@ -475,7 +475,7 @@ async def decides_in_time(dut):
     t0 = await test.send(frame)
     output = test.outputs[0]
     dut._log.info(f"strip: announced in t0 + {output.announced - t0}")
-    assert output.first_write - output.announced == 2
+    assert output.first_write - output.announced == 1
     test.check([ingress.fate(frame)], "strip")
 
     destination = bytes([2, 0, 0, 0, 0, 9])

@@ -6,7 +6,8 @@
 // symbol a cycle.
 //
 // When the ring is full, the rest of the frame is cut off and its end says DROP_QUEUE_FULL. Three
-// places are kept for ends: those of the at most two frames whose end can be in the ring.
+// places are kept for ends: those of the at most two frames whose end can be in the ring. That the
+// ring is full is known a cycle late, so it counts as full one symbol early.
 //
 // An end holds, beside the bit that says that the frame is bad, the reason in bits 5 to 1.
 //
@@ -28,17 +29,15 @@ module line #(
     output logic [7:0]         data_2,       // only with hops of 16 bits
     input  wire logic          advance       // symbol_0 leaves
 );
-    localparam logic [6:0] FULL = 7'd61;
-
     logic [8:0] ring [0:63];
     logic [6:0] write_at, read_at, used;
-    logic       is_cut, stores, pops, is_filled;
+    logic       is_cut, is_full, stores, pops, is_filled;
 
     // The write side.
     axon::symbol_t stored;
     always_comb begin
         used = write_at - read_at;
-        stores = write && (write_symbol.is_end || (!is_cut && used < FULL));
+        stores = write && (write_symbol.is_end || (!is_cut && !is_full));
         stored = write_symbol;
         if (write_symbol.is_end && is_cut) stored.data = {2'b00, axon::DROP_QUEUE_FULL, 1'b1};
     end
@@ -47,6 +46,7 @@ module line #(
             ring[write_at[5:0]] <= stored;
             write_at <= write_at + 7'd1;
         end
+        is_full <= used[6] || (used | 7'd3) == 7'd63; // 60: one may be added meanwhile
         if (write) is_cut <= !write_symbol.is_end && (is_cut || !stores);
         if (rst) begin
             write_at <= 7'd0;

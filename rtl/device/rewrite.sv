@@ -5,16 +5,13 @@
 // route entry in front, or the default header (no forward hop, the ingress port as the only reverse
 // hop) for a frame without a route; the entry may hold another destination. In front of a frame for
 // the CPU are two bytes: ingress port and reason. A drop swallows the frame; MAC control is
-// shown to the flow control meanwhile.
+// shown to the flow control meanwhile. Each frame has one fate, told with its end: see frame_fate.
 //
-// The frame ends bad if it came bad, is shorter than its headers, or longer than the limit.
-// Each frame has one fate, told with its end: dropped, punted or, without a pulse, passed.
-//
-// Timing: with the decision in `decision` in cycle t and the rewriter idle, `announce` is in t and
-// the first byte at the output in t + 2, then one byte a cycle: byte k + 2 of a frame comes into
-// the window before byte k leaves. STRIP announces two cycles before its first byte. PUSH takes one
-// cycle more, for the block RAM needs a register behind it: its first bytes never wait for the
-// line, since twelve bytes of a frame have come when its route is found.
+// Timing: with a new decision in `decision` and `begins` in cycle t, `announce` is in t and the
+// first byte at the output in t + 2, then one byte a cycle: byte k + 2 of a frame comes into the
+// window before byte k leaves. STRIP announces one cycle before its first byte, from a register.
+// PUSH takes one cycle more, for the block RAM needs a register behind it: its first bytes never
+// wait for the line, since twelve bytes of a frame have come when its route is found.
 
 `default_nettype none
 
@@ -28,6 +25,7 @@ module rewrite #(
     input  wire logic [13:0]     frame_bytes_max, // of an Ethernet frame of hosts
     input  wire logic            decision_valid,
     input  wire axon::decision_t decision,
+    input  wire logic [PORTS:0]  begins,          // see decisions
     output logic                 decision_done,
     input  wire logic [2:0]      window_valid,    // of the delay line
     input  wire axon::symbol_t   symbol_0,
@@ -49,160 +47,92 @@ module rewrite #(
     output logic                 punt_valid,
     output axon::punt_t          punt
 );
-    localparam logic [15:0] ETHERNET_BYTES = 16'd14;
-    localparam logic [4:0]  DEFAULT_BYTES = HOP_BITS == 4 ? 5'd6 : HOP_BITS == 8 ? 5'd7 : 5'd8;
-
     typedef enum logic [2:0] {IDLE, SKIP, DESCRIPTOR, FETCH, HEADER, FRAME, SWALLOW} state_t;
-    state_t      state;
-    logic [15:0] remaining; // bytes that must still come
-    logic [11:0] hops_left;
-    logic [2:0]  position;  // in the frame: see take_hop
-    logic [4:0]  count;     // in DESCRIPTOR and HEADER; bytes of the frame in FRAME, stays at 6
-    logic [4:0]  left;      // bytes of the header that are left in HEADER
+    state_t           state;
+    logic             is_second; // in DESCRIPTOR: the second byte
+    logic [PORTS-1:0] announces; // STRIP: the header has been skipped
 
     // What the decision asks for.
-    logic       is_miss, is_pushed, to_cpu;
+    logic       is_pushed, to_cpu;
     logic [4:0] pushed_bytes;
     assign is_pushed = decision.operation == axon::PUSH;
     assign to_cpu = decision.to == axon::CPU;
-    assign is_miss = to_cpu && decision.punt == axon::PUNT_MISS;
-    assign pushed_bytes = is_miss ? DEFAULT_BYTES : decision.header.header_bytes[4:0];
 
     // The line moves when all that a byte depends on is there.
-    logic is_end, is_frame, has_ended, is_last_skipped, is_last_pushed;
+    logic is_end, is_frame, is_last_skipped;
     always_comb begin
         is_end = symbol_0.is_end;
         is_frame = state == SKIP || state == FRAME || state == SWALLOW;
         advance = is_frame && window_valid[0] && (is_end || (window_valid[1]
             && (HOP_BITS != 16 || symbol_1.is_end || window_valid[2])));
-        has_ended = advance && is_end;
-        is_last_skipped = state == SKIP && advance && !is_end && remaining == 16'd1;
-        is_last_pushed = left == 5'd1;
-        decision_done = has_ended;
+        decision_done = advance && is_end;
     end
 
     // Announcement.
-    logic             starts;
     logic [PORTS-1:0] outputs;
-    always_comb begin
-        starts = is_last_skipped || (state == IDLE && decision_valid && !decision.is_drop
-            && decision.operation != axon::STRIP);
-        for (int unsigned at = 0; at < PORTS; at++) outputs[at] = decision.to == 4'(at);
-        announce = starts ? outputs : '0;
-        cpu_announce = starts && to_cpu;
-        frame_priority = decision.frame_priority;
-    end
-
-    // Route memory is two cycles late: ask for the header (of 6 bytes or more, or none), then for
-    // the destination, one byte in each cycle.
-    logic       asks_first, is_bare;
-    logic [4:0] offset;      // to ask for next
-    logic [7:0] pushed_data;
-    always_comb begin
-        is_bare = decision.header.header_bytes[4:0] == 5'd0;
-        asks_first = state == IDLE || (state == DESCRIPTOR && !count[0]);
-        memory_entry = decision.entry;
-        memory_offset = asks_first ? {is_bare, is_bare, 3'd0} : offset;
-    end
-    always_ff @(posedge clk) begin
-        pushed_data <= memory_data;
-        if (asks_first) offset <= {is_bare, is_bare, 3'd1};
-        else offset <= state == HEADER && left == 5'd3 ? 5'd24 : offset + 5'd1;
-    end
+    always_comb for (int unsigned at = 0; at < PORTS; at++) outputs[at] = decision.to == 4'(at);
+    assign {cpu_announce, announce} = begins | {1'b0, announces};
+    assign frame_priority = decision.frame_priority;
 
     // The byte that is emitted.
-    logic [7:0]  default_data, hop_data, data;
-    logic [11:0] hops_after;
+    logic [7:0] header_data, route_data, hop_data, data;
+    logic [2:0] position;
+    logic       is_last_pushed;
+    pushed_header #(.HOP_BITS(HOP_BITS)) header (
+        .clk, .port, .is_miss(to_cpu && decision.punt == axon::PUNT_MISS),
+        .header_bytes(decision.header.header_bytes[4:0]), .entry(decision.entry),
+        .asks_first(state == IDLE || (state == DESCRIPTOR && !is_second)),
+        .memory_entry, .memory_offset, .memory_data, .pushed_bytes, .header_data,
+        .is_last(is_last_pushed), .route_data
+    );
     take_hop #(.HOP_BITS(HOP_BITS)) take_hop_of_byte (
-        .port, .takes_hop(decision.operation == axon::HOP),
+        .clk, .start(state == IDLE), .advance, .port, .takes_hop(decision.operation == axon::HOP),
         .becomes_error(decision.becomes_error), .forward_count(decision.header.forward_count),
-        .reverse_count(decision.header.reverse_count), .position, .hops_left,
-        .data_0(symbol_0.data), .data_1(symbol_1.data), .data_2,
-        .data(hop_data), .hops_after
+        .reverse_count(decision.header.reverse_count), .data_0(symbol_0.data),
+        .data_1(symbol_1.data), .data_2, .data(hop_data), .position
     );
-    always_comb begin
-        case (count)
-            5'd0: default_data = {axon::TYPE_ETHERNET, 4'd0};
-            5'd2: default_data = {DEFAULT_BYTES[3:0], 4'd0};
-            5'd5: default_data = {4'd1, HOP_BITS == 4 ? port : 4'd0}; // a reverse count of 1
-            5'd6: default_data = HOP_BITS == 8 ? {4'd0, port} : 8'd0;
-            5'd7: default_data = {4'd0, port};
-            default: default_data = 8'd0;
-        endcase
-        case (state)
-            DESCRIPTOR: data = count[0] ? {5'd0, decision.punt} : {4'd0, port};
-            HEADER: data = is_miss ? default_data : pushed_data;
-            default: data = is_pushed && decision.rewrites_destination && count < 5'd6
-                ? pushed_data : hop_data;
-        endcase
-    end
+    always_comb case (state)
+        DESCRIPTOR: data = is_second ? {5'd0, decision.punt} : {4'd0, port};
+        HEADER: data = header_data;
+        default: data = is_pushed && decision.rewrites_destination && position < 3'd6
+            ? route_data : hop_data;
+    endcase
 
-    logic is_long, is_bad, emits;
-    frame_limits limits (
-        .clk, .start(state == IDLE || state == SKIP), .data_valid(advance), .data(symbol_0.data),
-        .frame_bytes_max, .is_long
+    // Its end.
+    logic is_bad, emits;
+    frame_fate fate (
+        .clk, .rst, .is_idle(state == IDLE), .skips(state == SKIP), .has_header(!is_pushed),
+        .header_bytes(decision.header.header_bytes), .advance, .symbol_0, .is_last_skipped,
+        .frame_bytes_max, .is_limited(decision.is_limited), .is_dropped(decision.is_drop),
+        .decided_drop(decision.drop), .to_cpu, .decided_punt(decision.punt),
+        .is_bad, .drop_valid, .drop, .punt_valid, .punt
     );
-    always_comb begin
-        is_bad = symbol_0.data[0] || remaining != 16'd0 || (decision.is_limited && is_long);
-        emits = state == DESCRIPTOR || state == HEADER || (state == FRAME && advance);
-    end
-
-    // Output registers.
+    assign emits = state == DESCRIPTOR || state == HEADER || (state == FRAME && advance);
     always_ff @(posedge clk) begin
         write <= emits ? outputs : '0;
         cpu_write <= emits && to_cpu;
         mac_control_valid <= state == SWALLOW && advance && decision.drop == axon::DROP_MAC_CONTROL;
         symbol.is_end <= is_frame && is_end;
         symbol.data <= is_frame && is_end ? {7'd0, is_bad} : data;
-        drop_valid <= has_ended && (is_bad || decision.is_drop);
-        drop <= symbol_0.data[0] ? axon::drop_t'(symbol_0.data[5:1])
-            : remaining != 16'd0 ? axon::DROP_MALFORMED
-            : decision.is_limited && is_long ? axon::DROP_OVERSIZED : decision.drop;
-        punt_valid <= has_ended && !is_bad && !decision.is_drop && to_cpu;
-        punt <= decision.punt;
-        if (rst) begin
-            write <= '0;
-            {cpu_write, mac_control_valid, drop_valid, punt_valid} <= '0;
-        end
+        if (rst) {write, cpu_write, mac_control_valid} <= '0;
     end
 
     // The way of a frame.
     state_t first_state; // after the descriptor or the fetch
     assign first_state = is_pushed && pushed_bytes != 5'd0 ? HEADER : FRAME;
     always_ff @(posedge clk) begin
-        count <= 5'd0;
-        left <= state == HEADER ? left - 5'd1 : pushed_bytes;
+        is_second <= state == DESCRIPTOR;
+        announces <= is_last_skipped && !rst ? outputs : '0;
         case (state)
-            IDLE: begin
-                position <= 3'd0;
-                hops_left <= decision.header.forward_count;
-                remaining <= is_pushed ? ETHERNET_BYTES : decision.header.header_bytes;
-                if (decision_valid) state <= decision.is_drop ? SWALLOW
-                    : decision.operation == axon::STRIP ? SKIP
-                    : to_cpu ? DESCRIPTOR : is_pushed ? FETCH : FRAME;
-            end
-            DESCRIPTOR: begin
-                count <= {4'd0, !count[0]};
-                if (count[0]) state <= first_state;
-            end
+            IDLE: if (decision_valid) state <= decision.is_drop ? SWALLOW
+                : decision.operation == axon::STRIP ? SKIP
+                : to_cpu ? DESCRIPTOR : is_pushed ? FETCH : FRAME;
+            DESCRIPTOR: if (is_second) state <= first_state;
             FETCH: state <= first_state;
-            HEADER: begin
-                if (is_last_pushed) state <= FRAME;
-                else count <= count + 5'd1;
-            end
+            HEADER: if (is_last_pushed) state <= FRAME;
             default: begin // SKIP, FRAME, SWALLOW
-                count <= count + 5'(state == FRAME && advance && count != 5'd6);
-                if (advance) begin
-                    if (remaining != 16'd0) remaining <= remaining - 16'd1;
-                    position <= position == 3'd7 || (position == 3'd6 && HOP_BITS != 16)
-                        ? 3'd6 : position + 3'd1;
-                    if (!is_last_skipped) hops_left <= hops_after;
-                end
-                if (is_last_skipped) begin
-                    remaining <= ETHERNET_BYTES;
-                    state <= FRAME;
-                end
-                if (has_ended) state <= IDLE;
+                if (is_last_skipped) state <= FRAME;
+                if (decision_done) state <= IDLE;
             end
         endcase
         if (rst) state <= IDLE;
@@ -237,7 +167,9 @@ module rewrite #(
         if (HOP_BITS == 4) hop_of = HOP_BITS'(index[0]
             ? frame_byte(6'd5 + 6'((index + 1) >> 1)) >> 4 : frame_byte(6'd5 + 6'(index >> 1)));
         else if (HOP_BITS == 8) hop_of = HOP_BITS'(frame_byte(6'd6 + 6'(index)));
-        else hop_of = HOP_BITS'({frame_byte(6'd6 + 6'(index << 1)), frame_byte(6'd7 + 6'(index << 1))});
+        else hop_of = HOP_BITS'({
+            frame_byte(6'd6 + 6'(index << 1)), frame_byte(6'd7 + 6'(index << 1))
+        });
     endfunction
 
     // Fields of the frame's header, and hop number `index` after the step.
@@ -253,7 +185,8 @@ module rewrite #(
     function automatic logic [7:0] moved_byte(input logic [5:0] at);
         logic [15:0] hop;
         hop = 16'd0;
-        if (HOP_BITS == 4) moved_byte = {4'(moved_hop(12'(2 * at - 11))), 4'(moved_hop(12'(2 * at - 10)))};
+        if (HOP_BITS == 4)
+            moved_byte = {4'(moved_hop(12'(2 * at - 11))), 4'(moved_hop(12'(2 * at - 10)))};
         else if (HOP_BITS == 8) moved_byte = 8'(moved_hop(12'(at - 6)));
         else begin
             hop = 16'(moved_hop(12'((at - 6) >> 1)));
@@ -290,7 +223,8 @@ module rewrite #(
         f_is_push = f_decision.operation == axon::PUSH;
         f_is_miss = f_to_cpu && f_decision.punt == axon::PUNT_MISS;
         f_header = f_decision.header.header_bytes[5:0];
-        f_pushed = !f_is_push ? 6'd0 : f_is_miss ? 6'(DEFAULT_BYTES) : f_header;
+        f_pushed = !f_is_push ? 6'd0 : f_is_miss
+            ? (HOP_BITS == 4 ? 6'd6 : HOP_BITS == 8 ? 6'd7 : 6'd8) : f_header;
         f_prefix = f_pushed + (f_to_cpu ? 6'd2 : 6'd0);
         f_total = f_prefix + 6'(f_length)
             - (f_decision.operation == axon::STRIP ? f_header : 6'd0);
@@ -309,6 +243,7 @@ module rewrite #(
 
     // Is the frame too short for its headers, or too long?
     logic       f_is_short, f_is_long;
+    logic [15:0] f_type;
     logic [5:0] f_ethernet; // where the Ethernet frame begins
     logic [5:0] f_extra;
     always_comb begin
@@ -316,9 +251,8 @@ module rewrite #(
         f_is_short = f_is_push ? f_length < 14
             : f_decision.operation == axon::STRIP ? f_length < f_header + 14 : f_length < f_header;
         f_extra = 0;
-        if (f_length >= f_ethernet + 14 && ({frame_byte(f_ethernet + 12), frame_byte(f_ethernet + 13)}
-            == 16'h8100 || {frame_byte(f_ethernet + 12), frame_byte(f_ethernet + 13)} == 16'h88a8))
-            f_extra = 4;
+        f_type = {frame_byte(f_ethernet + 12), frame_byte(f_ethernet + 13)};
+        if (f_length >= f_ethernet + 14 && (f_type == 16'h8100 || f_type == 16'h88a8)) f_extra = 4;
         if (f_length >= f_ethernet + 14 + f_extra && {frame_byte(f_ethernet + 12 + f_extra),
             frame_byte(f_ethernet + 13 + f_extra)} == 16'h22e9)
             f_extra = f_extra + 4;
@@ -347,6 +281,7 @@ module rewrite #(
         symbol_at = at == 6'(f_length) ? {1'b1, 2'b00, axon::DROP_BAD_FCS, f_is_bad}
             : {1'b0, frame_byte(at)};
     endfunction
+    logic [PORTS:0] f_begins;
     initial assume (rst);
     logic [4:0] f_offset;
     always_ff @(posedge clk) f_offset <= memory_offset;
@@ -355,6 +290,10 @@ module rewrite #(
         assume (port == f_port && frame_bytes_max == f_limit);
         assume (decision == f_decision);
         assume (decision_valid);
+        f_begins = '0;
+        if (state == IDLE && !f_decision.is_drop && f_decision.operation != axon::STRIP)
+            f_begins = {f_to_cpu, f_to_cpu ? PORTS'(0) : PORTS'(1) << f_decision.to};
+        assume (begins == f_begins);
         assume (f_early <= f_length + 1);
         assume (f_limit >= 18);
 `ifdef FORMAL_HOP
@@ -377,7 +316,8 @@ module rewrite #(
             || (f_decision.header.header_bytes >= 6 && f_decision.header.header_bytes <= 24));
         assume (!f_is_push || !f_decision.becomes_error);
         assume (f_decision.operation != axon::STRIP || (!f_to_cpu && !f_decision.becomes_error));
-        assume (f_decision.header.header_bytes < 40);
+        // A header of one byte is malformed, whatever the length of the frame.
+        assume (f_decision.header.header_bytes < 40 && f_decision.header.header_bytes != 1);
         assume (f_decision.to < PORTS || f_to_cpu);
         if (f_decision.operation == axon::HOP) begin
             assume (f_decision.header.forward_count == f_forward && f_forward != 0);

@@ -38,6 +38,7 @@ module routes #(
     output axon::output_t          to,
     output logic [2:0]             frame_priority,
     output logic [4:0]             header_bytes,         // 0: to a host of this switch
+    output logic                   has_header,           // header_bytes is not 0
     output logic                   rewrites_destination, // bytes 24 to 29 of the entry
     // Bytes of an entry: its header as it leaves.
     input  wire logic [4:0]        memory_entry,
@@ -57,7 +58,7 @@ module routes #(
     (* no_rw_check *) logic [ROUTES-1:0] high_rows [0:255];
     (* no_rw_check *) logic [ROUTES-1:0] low_rows [0:255];
     (* no_rw_check *) logic [7:0] memory [0:ROUTES*32-1];
-    logic [12:0] attributes [0:ROUTES-1];
+    logic [13:0] attributes [0:ROUTES-1];
 
     // The rows that a byte selects.
     logic [ROUTES-1:0] high_row, low_row;
@@ -108,20 +109,19 @@ module routes #(
     endfunction
 
     winner_t of_source, of_all;
+    assign of_source = lowest(32'(finalists & by_source));
+    assign of_all = lowest(32'(finalists));
     always_ff @(posedge clk) begin
         done <= is_valid && index == 4'd11 && !rst;
-        if (is_valid && index == 4'd11) begin
-            of_source <= lowest(32'(finalists & by_source));
-            of_all <= lowest(32'(finalists));
-        end
+        if (is_valid && index == 4'd11) {hit, entry} <= of_source.found ? of_source : of_all;
     end
-    assign {hit, entry} = of_source.found ? of_source : of_all;
 
-    // What the entries hold.
-    assign {rewrites_destination, frame_priority, header_bytes, to}
+    // What the entries hold. That there is a header is stored too: it is late when it is read.
+    assign {has_header, rewrites_destination, frame_priority, header_bytes, to}
         = attributes[entry[ENTRY_BITS-1:0]];
     always_ff @(posedge clk) begin
-        if (attributes_write) attributes[write_address[ENTRY_BITS-1:0]] <= write_data[12:0];
+        if (attributes_write) attributes[write_address[ENTRY_BITS-1:0]]
+            <= {write_data[8:4] != 5'd0, write_data[12:0]};
         memory_data <= memory[{memory_entry[ENTRY_BITS-1:0], memory_offset}];
         if (memory_write) memory[write_address[ENTRY_BITS+4:0]] <= write_data[7:0];
     end
@@ -185,7 +185,9 @@ module routes #(
     end
 
     logic f_is_last, f_row_last, f_head_last; // byte 11 was in head 3, 2, 1 cycles ago
+    logic f_was_contest; // the winner beats an entry with a lower number
     always_ff @(posedge clk) begin
+        f_was_contest <= of_source.found && of_all.index != of_source.index;
         f_head_last <= head_valid && head_index == 4'd11 && !rst;
         f_row_last <= f_head_last && !rst;
         f_is_last <= f_row_last && !rst;
@@ -196,7 +198,7 @@ module routes #(
             a_hit: assert (hit == f_winner.found);
             a_entry: assert (!hit || entry == f_winner.index);
         end
-        c_hit: cover (done && hit && of_source.found && of_all.index != of_source.index);
+        c_hit: cover (done && hit && f_was_contest);
 
         // What the induction needs.
         i_row_last: assert (f_head_last == (row_valid && row_index == 4'd11));

@@ -2,42 +2,60 @@
 // `set_type` in crates/wire/src/header.rs: one forward hop less, one reverse hop more, each
 // forward hop moves up by one, and the ingress port takes the last forward place. The rest stays.
 //
-// Timing: combinational. The byte depends on the byte as it came and the one or two after it.
+// Timing: combinational. The byte depends on the byte as it came and the one or two after it, and
+// on its place in the header, which is counted here.
 
 `default_nettype none
 
 module take_hop #(
     parameter int unsigned HOP_BITS = 8 // 4, 8 or 16
 ) (
+    input  wire logic          clk,
+    input  wire logic          start,         // the next byte is the first of a frame
+    input  wire logic          advance,       // data_0 leaves
     input  wire axon::output_t port,          // of the ingress; axon::CPU for the control plane
     input  wire logic          takes_hop,
     input  wire logic          becomes_error,
     input  wire logic [11:0]   forward_count, // before
     input  wire logic [11:0]   reverse_count,
-    input  wire logic [2:0]    position,      // 0 to 5; then 6, or 6 and 7 in turn with 16 bits
-    input  wire logic [11:0]   hops_left,     // forward hops from this byte on
     input  wire logic [7:0]    data_0,        // the byte as it came
     input  wire logic [7:0]    data_1,        // the next
     input  wire logic [7:0]    data_2,        // the one after it
     output logic [7:0]         data,
-    output logic [11:0]        hops_after     // hops_left for the next byte
+    output logic [2:0]         position       // 0 to 5; then 6, or 6 and 7 in turn with 16 bits
 );
     localparam logic [15:0] CONTROL = 16'hffff;
 
     logic [15:0] ingress;
+    logic [11:0] hops_left;                  // forward hops from this byte on
+    logic [11:0] hops_after;                 // from the next
+    logic [11:0] hops_less;
     logic [11:0] forward_after, reverse_after;
     logic        is_hops, is_last, is_inner; // in the forward list, at its end, before its end
     logic [1:0]  used;                       // hops that end in this byte
     always_comb begin
         ingress = port == axon::CPU ? CONTROL : 16'(port);
-        forward_after = forward_count - 12'd1;
+        hops_less = hops_left - 12'd1;
+        forward_after = hops_less; // no hop is before it
         reverse_after = reverse_count + 12'd1;
         is_hops = position >= 3'd6;
         is_last = hops_left == 12'd1;
-        is_inner = hops_left > 12'd1;
+        is_inner = hops_left[11:1] != 11'd0;
         used = HOP_BITS == 4 ? (is_hops ? 2'd2 : position == 3'd5 ? 2'd1 : 2'd0)
             : HOP_BITS == 8 ? {1'b0, is_hops} : {1'b0, position == 3'd7};
-        hops_after = hops_left > 12'(used) ? hops_left - 12'(used) : 12'd0;
+        hops_after = hops_left;
+        if (used == 2'd2) hops_after = is_inner ? hops_left - 12'd2 : 12'd0;
+        else if (used == 2'd1 && (is_inner || is_last)) hops_after = hops_less;
+    end
+    always_ff @(posedge clk) begin
+        if (start) begin
+            position <= 3'd0;
+            hops_left <= forward_count;
+        end else if (advance) begin
+            position <= position == 3'd7 || (position == 3'd6 && HOP_BITS != 16)
+                ? 3'd6 : position + 3'd1;
+            hops_left <= hops_after;
+        end
     end
 
     logic [7:0] moved; // in the forward list

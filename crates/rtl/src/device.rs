@@ -26,8 +26,8 @@
 //! a time, since its buffer for them is small and no register says how full it is.
 //!
 //! **Counters.** Frames that come and go are counted here, drops in gates are read from the
-//! registers, whenever the device is at rest and every [`LOOK_CYCLES`] cycles otherwise. A frame
-//! that is dropped in gates is gone: there is no `Dropped` for it.
+//! registers, whenever the device is at rest and every [`LOOK_CYCLES`] cycles otherwise. The bytes
+//! of a frame that is dropped in gates are gone: its `Dropped` has an empty frame.
 
 mod clock;
 mod control;
@@ -157,7 +157,7 @@ impl RtlDataplane {
             self.take_left(now, out);
             let is_quiet = self.pins.is_quiet();
             if is_quiet && self.inside > 0 || self.pins.cycle() >= self.look_at {
-                self.look();
+                self.look(out);
             }
             if is_quiet && (self.inside == 0 || self.pins.quiet_cycles() > PAUSE_CYCLES_MAX) {
                 self.inside = 0;
@@ -169,13 +169,15 @@ impl RtlDataplane {
         self.clock.reached(self.pins.cycle(), now, self.is_idle);
     }
 
-    /// Reads the drops of the gates.
-    fn look(&mut self) {
+    /// Reads the drops of the gates, and reports each; the bytes of those frames are gone.
+    fn look(&mut self, out: &mut Vec<Action>) {
         self.look_at = self.pins.cycle() + LOOK_CYCLES;
         for (ingress, reason, count) in self.driver.take_drops(&mut self.pins) {
             self.inside = self.inside.saturating_sub(count);
             let reason = reason.unwrap_or(Drop::BadFcs);
             self.counters.count_many(ingress, PortEvent::Drop(reason), count);
+            let frame = || FrameBuf::new(&[]);
+            out.extend((0..count).map(|_| Action::Dropped { ingress, reason, frame: frame() }));
             if ingress == PortNo::CONTROL {
                 self.outgoing.all_left();
             }

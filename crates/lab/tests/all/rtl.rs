@@ -104,6 +104,11 @@ fn ring() {
     assert!(received >= 400, "{received}");
     tcp(&lab, "h1", ("h2", &h2));
     pings(&lab, "h2", &h1);
+    // Now all goes through s2.
+    lab.set_link("s3,s1", false).expect("a link");
+    pings(&lab, "h1", "10.0.77.3");
+    let captured = std::fs::read(lab.state().capture("s2")).expect("a capture").len();
+    assert!(captured > 100_000, "{captured} bytes");
     axon_lab::down(Some(lab.name())).expect("it ends");
 }
 

@@ -31,6 +31,8 @@ mod lossless;
 mod lossless_fabrics;
 mod masquerading;
 mod moves;
+#[path = "../../../wire/tests/needs/mod.rs"]
+mod needs;
 mod priorities;
 mod probes;
 mod programs_fabrics;
@@ -39,6 +41,7 @@ mod rates;
 mod restart;
 mod ring;
 mod routers;
+mod rtl;
 mod servers;
 mod silent;
 mod single_failures;

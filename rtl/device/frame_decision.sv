@@ -1,0 +1,97 @@
+// Decides on a frame while it arrives.
+//
+// On an Axon port a frame whose first four bits are not 0 is an Axon packet: the first hop decides.
+// All others begin with an Ethernet header; they are decided on three cycles after the source
+// address, when the route of a host's frame is found. A frame that ends before is dropped.
+//
+// Timing: byte k in `head` in cycle t0 + k; `decides`, with the decision, comes in t0 + 6 with hops
+// of 8 bits (4 bits: t0 + 5, 16 bits: t0 + 7), and in t0 + 14 without an Axon header, or with
+// head_end before that.
+
+`default_nettype none
+
+module frame_decision #(
+    parameter int unsigned PORTS = 4,
+    parameter int unsigned HOP_BITS = 8, // 4, 8 or 16
+    parameter int unsigned ROUTES = 32
+) (
+    input  wire logic                  clk,
+    input  wire logic                  rst,
+    // From gmii_rx.
+    input  wire logic                  head_valid,
+    input  wire logic [7:0]            head_data,
+    input  wire logic [3:0]            head_index,  // of the byte in head_data; stays at 15
+    input  wire logic                  head_end,
+    input  wire logic                  is_deciding, // the frame has not been decided on
+    // Settings.
+    input  wire axon::port_kind_t      kind,        // of the port when the frame began
+    input  wire logic [15:0]           route_bytes_max,
+    input  wire logic [PORTS-1:0][1:0] kinds,       // axon::port_kind_t of each port
+    input  wire logic [PORTS-1:0]      ups,         // carrier of each port
+    // Routes, see there.
+    input  wire logic [ROUTES-1:0]     valid,
+    input  wire logic [ROUTES-1:0]     by_source,
+    input  wire logic                  row_write,
+    input  wire logic                  attributes_write,
+    input  wire logic                  memory_write,
+    input  wire logic [9:0]            write_address,
+    input  wire logic [31:0]           write_data,
+    input  wire logic [4:0]            memory_entry,
+    input  wire logic [4:0]            memory_offset,
+    output logic [7:0]                 memory_data,
+    output logic                       decides,
+    output axon::decision_t            decision     // with decides
+);
+    // An Axon packet.
+    axon::header_fields_t header;
+    logic                 is_axon, is_packet, is_valid, hop_valid;
+    logic [HOP_BITS-1:0]  hop;
+    header_fields #(.HOP_BITS(HOP_BITS)) fields (
+        .clk, .head_valid, .head_data, .head_index, .header, .is_axon, .is_valid, .hop_valid, .hop
+    );
+    axon::decision_t packet_decided;
+    forward #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) forward_packet (
+        .header, .is_valid, .hop, .kinds, .ups, .route_bytes_max, .decision(packet_decided)
+    );
+    always_ff @(posedge clk) is_packet <= kind == axon::PORT_AXON && is_axon;
+
+    // A frame with an Ethernet header.
+    logic is_multicast, is_link_local, is_mac_control, verdict_valid;
+    ethernet ethernet_header (
+        .clk, .rst, .head_valid, .head_data, .head_index,
+        .is_multicast, .is_link_local, .is_mac_control, .verdict_valid
+    );
+    logic          route_done, route_hit, has_header, rewrites_destination;
+    logic [4:0]    route_entry, route_header_bytes;
+    logic [2:0]    route_priority;
+    axon::output_t route_to;
+    routes #(.ROUTES(ROUTES)) route_table (
+        .clk, .rst, .head_valid, .head_data, .head_index, .done(route_done), .hit(route_hit),
+        .entry(route_entry), .to(route_to), .frame_priority(route_priority),
+        .header_bytes(route_header_bytes), .has_header, .rewrites_destination,
+        .memory_entry, .memory_offset, .memory_data,
+        .valid, .by_source, .row_write, .attributes_write, .memory_write,
+        .write_address, .write_data
+    );
+    axon::decision_t ethernet_decided;
+    ethernet_decision #(.PORTS(PORTS)) decide_frame (
+        .kind, .is_multicast, .is_link_local, .is_mac_control,
+        .route_hit, .route_entry, .route_to, .route_priority, .route_header_bytes,
+        .route_has_header(has_header), .route_rewrites_destination(rewrites_destination),
+        .kinds, .ups, .decision(ethernet_decided)
+    );
+
+    logic is_frame_ready;
+    always_comb begin
+        is_frame_ready = !is_packet && verdict_valid && (route_done || kind != axon::PORT_HOST);
+        decides = is_deciding && ((is_packet && hop_valid) || is_frame_ready || head_end);
+        decision = is_packet ? packet_decided : ethernet_decided;
+        if (head_end && !is_frame_ready) begin // too short to be decided on
+            decision.is_drop = 1'b1;
+            decision.drop = kind == axon::PORT_UNKNOWN && !is_link_local
+                ? axon::DROP_PORT_UNKNOWN : axon::DROP_MALFORMED;
+            decision.header.header_bytes = 16'd0;
+            decision.is_limited = 1'b0;
+        end
+    end
+endmodule
