@@ -16,7 +16,7 @@ module cpu_egress #(
     input  wire logic                    rst,
     input  wire logic [PORTS-1:0]        announce,
     input  wire logic [PORTS-1:0]        write,
-    input  wire axon::symbol_t [PORTS-1:0] symbols,
+    input  wire logic [PORTS-1:0][8:0]   symbols,     // axon::symbol_t of each
     output logic [PORTS-1:0]             full_drop,
     output logic [PORTS-1:0]             bad_drop,
     output logic                         punt_valid,
@@ -25,7 +25,7 @@ module cpu_egress #(
     output logic [PORTS-1:0][$clog2(BUFFER_BYTES):0] occupancies
 );
     logic [PORTS-1:0] has_frame, take, read_valid;
-    axon::symbol_t [PORTS-1:0] read_symbol;
+    logic [PORTS-1:0][8:0] read_symbol;
     logic read;
     for (genvar at = 0; at < PORTS; at++) begin : g_ingress
         /* verilator lint_off PINCONNECTEMPTY */ // no priorities; the end is in the symbol

@@ -23,7 +23,7 @@ module egress #(
     input  wire logic [PORTS-1:0][2:0]   priorities,  // with announce
     input  wire logic [PORTS-1:0]        is_stored,   // with announce
     input  wire logic [PORTS-1:0]        write,
-    input  wire axon::symbol_t [PORTS-1:0] symbols,
+    input  wire logic [PORTS-1:0][8:0]   symbols,     // axon::symbol_t of each
     input  wire logic                    cpu_announce,
     input  wire logic [2:0]              cpu_priority,
     input  wire logic                    cpu_write,
@@ -50,7 +50,7 @@ module egress #(
 );
     // Of the buffers; place PORTS is the CPU's.
     logic [PORTS:0] has_frame, blocked, grant, leaving, symbol_valid, frame_out;
-    axon::symbol_t [PORTS:0] read_symbol;
+    logic [PORTS:0][8:0] read_symbol;
     logic read;
     logic [7:0] held; // without a link all may be thrown away
     assign held = link_up ? paused : '0;
