@@ -2,7 +2,7 @@
 //! join the namespaces have the port names of the fabric file.
 //!
 //! A lab works as root, and without root if the kernel allows user namespaces. Nothing in it is
-//! visible from the machine's own namespaces; see [`build`].
+//! visible from the machine's own namespaces; see [`namespaces`].
 //!
 //! It differs from real links as follows. The latency and loss in the fabric file apply only to the
 //! simulator and are not emulated here; rates are. Hosts are dual stack if the file has IPv6

@@ -8,7 +8,7 @@
 //! therefore untied from it ([`RtlDataplane::with_own_clock`]): each input and each deadline, which
 //! is then due at once, runs the model for a few hundred cycles. Time in the device passes slower
 //! than outside, and with it go pauses of its ports; nothing else changes. A port whose wire holds
-//! more than [`BACKLOG_BYTES`] takes no frame before the device has run on, so the frames of a fast
+//! more than `BACKLOG_BYTES` takes no frame before the device has run on, so the frames of a fast
 //! sender wait in the runtime's ports.
 //!
 //! **Frames.** A frame is on the GMII pins of its port from the time of its input on, one byte in a
@@ -26,7 +26,7 @@
 //! a time, since its buffer for them is small and no register says how full it is.
 //!
 //! **Counters.** Frames that come and go are counted here, drops in gates are read from the
-//! registers, whenever the device is at rest and every [`LOOK_CYCLES`] cycles otherwise. The bytes
+//! registers, whenever the device is at rest and every `LOOK_CYCLES` cycles otherwise. The bytes
 //! of a frame that is dropped in gates are gone: its `Dropped` has an empty frame.
 
 mod clock;

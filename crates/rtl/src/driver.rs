@@ -3,7 +3,7 @@
 //! A route is installed as an entry of the port's route table: its valid bit is cleared, rows,
 //! header and attributes are written, and the bit is set. The header is written as it leaves, after
 //! its first hop, so a change of a port's kind writes the entries that lead to it again. A frame
-//! that has matched an entry reads its header within [`IN_FLIGHT_CYCLES`]; the driver waits for
+//! that has matched an entry reads its header within `IN_FLIGHT_CYCLES`; the driver waits for
 //! that before it writes over an entry.
 
 use crate::model::Size;
