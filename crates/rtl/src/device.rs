@@ -160,6 +160,7 @@ impl RtlDataplane {
                 self.look(out);
             }
             if is_quiet && (self.inside == 0 || self.pins.quiet_cycles() > PAUSE_CYCLES_MAX) {
+                self.lose(self.inside, (PortNo::CONTROL, Drop::PortDown), out);
                 self.inside = 0;
                 self.outgoing.all_left();
                 self.is_idle = !self.outgoing.is_waiting();
@@ -175,9 +176,7 @@ impl RtlDataplane {
         for (ingress, reason, count) in self.driver.take_drops(&mut self.pins) {
             self.inside = self.inside.saturating_sub(count);
             let reason = reason.unwrap_or(Drop::BadFcs);
-            self.counters.count_many(ingress, PortEvent::Drop(reason), count);
-            let frame = || FrameBuf::new(&[]);
-            out.extend((0..count).map(|_| Action::Dropped { ingress, reason, frame: frame() }));
+            self.lose(count, (ingress, reason), out);
             if ingress == PortNo::CONTROL {
                 self.outgoing.all_left();
             }
@@ -262,11 +261,11 @@ impl RtlDataplane {
     /// Sets the carrier of a port.
     fn link(&mut self, port: PortNo, is_up: bool, out: &mut Vec<Action>) {
         let Some(wire) = self.wires.get_mut(port.index()) else { return };
+        let left = wire.set_link(is_up);
         let lost = self.pins.set_link(port, is_up);
         self.inside = self.inside.saturating_sub(lost);
-        self.counters.count_many(port, PortEvent::Drop(Drop::BadFcs), lost);
         self.is_idle = false;
-        let left = wire.set_link(is_up);
+        self.lose(lost, (port, Drop::BadFcs), out);
         let waiting = if is_up { Default::default() } else { self.outgoing.clear(port) };
         for frame in left.into_iter().chain(waiting) {
             self.end(PortNo::CONTROL, Drop::PortDown, frame, out);
@@ -276,6 +275,13 @@ impl RtlDataplane {
     /// Returns the kind of `port`; `None` if there is no such port.
     fn kind_of(&self, port: PortNo) -> Option<PortKind> {
         self.driver.kind(port)
+    }
+
+    /// Counts and reports frames that ended in the gates or on a wire; their bytes are gone.
+    fn lose(&mut self, count: u64, (ingress, reason): (PortNo, Drop), out: &mut Vec<Action>) {
+        for _ in 0..count {
+            self.end(ingress, reason, FrameBuf::new(&[]), out);
+        }
     }
 
     fn end(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf, out: &mut Vec<Action>) {

@@ -17,8 +17,8 @@ pub const PORTS_MAX: usize = 4;
 pub(crate) const BUFFER_BYTES: usize = 2048;
 /// Names the folder of the shared libraries.
 const FOLDER: &str = "AXON_RTL";
-/// Folders above the program that may contain `rtl`: a test is in `target/debug/deps`.
-const ABOVE: usize = 3;
+/// Folder of all builds, above programs and tests.
+const BUILDS: &str = "target";
 
 /// Size of a device.
 #[repr(C)]
@@ -141,7 +141,8 @@ impl Model {
     /// Loads the shared library for this hop width and makes a device, which has been reset.
     ///
     /// The library is in the folder named by the environment variable `AXON_RTL`, or else beside
-    /// the program, or in `rtl` in a folder above it, as `target/rtl` is.
+    /// the program, or in `target/rtl` if the program is below that `target`. No other folder is
+    /// searched: what is loaded runs with the rights of the program.
     ///
     /// # Errors
     /// The library is missing, or has another interface or hop width.
@@ -232,15 +233,9 @@ fn folders(named: Option<OsString>, program: Option<&Path>) -> Vec<PathBuf> {
     if let Some(named) = named {
         return vec![named.into()];
     }
-    let above = program.into_iter().flat_map(|program| program.ancestors().skip(1));
-    let mut folders: Vec<PathBuf> = Vec::new();
-    for (index, folder) in above.take(1 + ABOVE).enumerate() {
-        if index == 0 {
-            folders.push(folder.into());
-        }
-        folders.push(folder.join("rtl"));
-    }
-    folders
+    let Some(beside) = program.and_then(Path::parent) else { return Vec::new() };
+    let builds = beside.ancestors().find(|folder| folder.ends_with(BUILDS));
+    [beside.to_owned()].into_iter().chain(builds.map(|folder| folder.join("rtl"))).collect()
 }
 
 #[cfg(test)]
@@ -249,11 +244,11 @@ mod tests {
 
     #[test]
     fn a_missing_library_is_reported_with_its_folders_and_the_way_out() {
-        let folders = folders(None, Some(Path::new("/t/target/release/axon")));
-        assert_eq!(folders[0], Path::new("/t/target/release"));
-        assert!(folders.contains(&PathBuf::from("/t/target/rtl")));
-        let test = self::folders(None, Some(Path::new("/t/target/debug/deps/all")));
-        assert!(test.contains(&PathBuf::from("/t/target/rtl")));
+        let search = |program| folders(None, Some(Path::new(program)));
+        let built = [PathBuf::from("/t/target/release"), PathBuf::from("/t/target/rtl")];
+        assert_eq!(search("/t/target/release/axon"), built);
+        assert_eq!(search("/t/target/debug/deps/all")[1], built[1]);
+        assert_eq!(search("/tmp/bin/axon"), [PathBuf::from("/tmp/bin")]);
         let named = self::folders(Some("/n".into()), None);
         let text = ModelError::Missing { name: "libaxon_rtl_8.so".into(), folders: named };
         let expected = "libaxon_rtl_8.so is not in /n: build it with `make rtl-model`, or set \
