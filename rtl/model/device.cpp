@@ -78,7 +78,13 @@ axon_rtl_parameters axon_rtl_size(void) {
     return {AXON_PORTS, AXON_HOP_BITS, AXON_BUFFER_BYTES, AXON_ROUTES};
 }
 
-axon_rtl_device *axon_rtl_new(void) { return new (std::nothrow) axon_rtl_device; }
+axon_rtl_device *axon_rtl_new(void) {
+    try {
+        return new axon_rtl_device;
+    } catch (...) {  // no exception may leave a C function
+        return nullptr;
+    }
+}
 
 void axon_rtl_free(axon_rtl_device *device) { delete device; }
 

@@ -5,7 +5,7 @@ mod summary;
 use crate::cli::lab::Choice;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::{host_index, split_port, switch_index};
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{DataplaneKind, Fabric};
 use axon_lab::Lab;
 use axon_linux::status::NodeStatus;
 use axon_node::probe::{PlanKind, ProbePlan, ProbeReport};
@@ -148,6 +148,7 @@ fn simulated(arguments: &Arguments) -> Result<Summary> {
     if fabric.network != axon_fabric::model::Network::Axon {
         bail!("{} is no Axon network: its switches have no probe units", fabric.name);
     }
+    crate::sim::check_dataplane(file, DataplaneKind::Software, &fabric)?;
     let path = arguments.path(&fabric)?;
     let mut world = World::new(&fabric, arguments.seed.unwrap_or(fabric.seed));
     let start = Time::ZERO + Span::from_millis(arguments.at);

@@ -19,7 +19,9 @@
 //! bytes, as on any wire.
 //!
 //! **A wire that is busy.** The gates send at 1 Gb/s and know no `TxDone`. A frame that leaves the
-//! pins before the runtime has sent the one before it waits outside of the gates, in `Wire`.
+//! pins before the runtime has sent the one before it waits outside of the gates, in `Wire`: one
+//! queue for each output, in order. So on a link slower than 1 Gb/s that queue decides on drops,
+//! whose ingress is then not known: they count for the control plane as a source.
 //!
 //! **Frames of the control plane.** Their first step is taken here, with the control plane as
 //! ingress; the gates queue them and send them before all others. Each port has one in the gates at
@@ -57,9 +59,9 @@ const BACKLOG_BYTES: usize = 4096;
 const LOOK_CYCLES: u64 = 12_500;
 /// Bytes of a buffer in gates that no frame can use, its end included.
 const BUFFER_MARGIN_BYTES: usize = 64;
-/// The longest pause of a port, in cycles: 65,535 times 512 bits. Frames in the gates that have not
-/// left after that are lost: cut off by a link that went down.
-const PAUSE_CYCLES_MAX: u64 = 65_535 * 64;
+/// Cycles without a byte at any pin after which frames in the gates are lost: cut off by a link
+/// that went down. A full buffer leaves in fewer.
+const LOST_AFTER_CYCLES: u64 = 65_536;
 
 /// The device in gates as a data plane; see [the module](self).
 #[derive(Debug)]
@@ -159,7 +161,7 @@ impl RtlDataplane {
             if is_quiet && self.inside > 0 || self.pins.cycle() >= self.look_at {
                 self.look(out);
             }
-            if is_quiet && (self.inside == 0 || self.pins.quiet_cycles() > PAUSE_CYCLES_MAX) {
+            if is_quiet && (self.inside == 0 || self.pins.quiet_cycles() > LOST_AFTER_CYCLES) {
                 self.lose(self.inside, (PortNo::CONTROL, Drop::PortDown), out);
                 self.inside = 0;
                 self.outgoing.all_left();
@@ -194,7 +196,7 @@ impl RtlDataplane {
                     // No receiver takes a frame that follows too closely.
                     match self.wires[port.index()].push(frame, intact && well_spaced) {
                         Ok(()) => self.send_next(now, port, out),
-                        Err(frame) => self.end(PortNo::CONTROL, Drop::QueueFull, frame, out),
+                        Err((reason, frame)) => self.end(PortNo::CONTROL, reason, frame, out),
                     }
                 }
                 Left::Punted { ingress, reason, frame } => {

@@ -15,6 +15,8 @@ const VERSION: u32 = 1;
 pub const PORTS_MAX: usize = 4;
 /// Bytes of the buffer of one ingress at one output, as `rtl/model/Makefile` sets them.
 pub(crate) const BUFFER_BYTES: usize = 2048;
+/// Routes of one port, as `rtl/model/Makefile` sets them.
+pub(crate) const ROUTES: usize = 32;
 /// Names the folder of the shared libraries.
 const FOLDER: &str = "AXON_RTL";
 /// Folder of all builds, above programs and tests.
@@ -176,8 +178,14 @@ impl Model {
         };
         // SAFETY: as declared in `device.h`, whose version was checked.
         let size = unsafe { size() };
-        if size.hop_bits as usize != width.bits() || size.ports as usize > PORTS_MAX {
-            return Err(format!("it is of another size, {size:?}"));
+        let expected = Size {
+            ports: PORTS_MAX as u32,
+            hop_bits: width.bits() as u32,
+            buffer_bytes: BUFFER_BYTES as u32,
+            routes: ROUTES as u32,
+        };
+        if size != expected {
+            return Err(format!("it is of another size, {size:?}, expected {expected:?}"));
         }
         // SAFETY: as above.
         let device = NonNull::new(unsafe { new() }).ok_or("no memory for a device")?;
@@ -230,8 +238,9 @@ fn function<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
 
 /// Returns the folders to search.
 fn folders(named: Option<OsString>, program: Option<&Path>) -> Vec<PathBuf> {
-    if let Some(named) = named {
-        return vec![named.into()];
+    if let Some(named) = named.filter(|named| !named.is_empty()) {
+        // With a slash in it: the loader searches folders of its own for a bare name.
+        return vec![std::path::absolute(&named).unwrap_or_else(|_| named.into())];
     }
     let Some(beside) = program.and_then(Path::parent) else { return Vec::new() };
     let builds = beside.ancestors().find(|folder| folder.ends_with(BUILDS));
@@ -249,6 +258,8 @@ mod tests {
         assert_eq!(search("/t/target/release/axon"), built);
         assert_eq!(search("/t/target/debug/deps/all")[1], built[1]);
         assert_eq!(search("/tmp/bin/axon"), [PathBuf::from("/tmp/bin")]);
+        assert!(folders(Some("".into()), None).is_empty());
+        assert!(folders(Some("n".into()), None)[0].is_absolute());
         let named = self::folders(Some("/n".into()), None);
         let text = ModelError::Missing { name: "libaxon_rtl_8.so".into(), folders: named };
         let expected = "libaxon_rtl_8.so is not in /n: build it with `make rtl-model`, or set \

@@ -86,7 +86,7 @@ impl Pins {
     }
 
     /// Returns whether no byte has been at any pin for so long that no frame is on its way to or
-    /// from a buffer. Frames may wait in buffers of ports that are paused.
+    /// from a buffer. Frames may still be in buffers.
     pub fn is_quiet(&self) -> bool {
         self.quiet >= QUIET_CYCLES && self.is_silent()
     }

@@ -35,7 +35,7 @@ impl<'a> Walk<'a> {
             Node::Scalar { .. } => Ok(()),
             Node::List(entries) => {
                 // A merge key may have a list of mappings.
-                let items = match path.ends_with("<<") {
+                let items = match path == "<<" || path.ends_with(".<<") {
                     true => schemas.to_vec(),
                     false => self.alternatives(schemas.iter().filter_map(|one| one.get("items"))),
                 };

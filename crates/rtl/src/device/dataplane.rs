@@ -1,7 +1,7 @@
 //! Implementation of the data plane interface by the device.
 
 use super::{BUFFER_MARGIN_BYTES, RtlDataplane};
-use crate::model::{BUFFER_BYTES, PORTS_MAX};
+use crate::model::{BUFFER_BYTES, PORTS_MAX, ROUTES};
 use crate::routes::HEADER_BYTES_MAX;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
@@ -11,9 +11,6 @@ use axon_node::{
 use axon_plane::PlaneConfig;
 use axon_wire::header::PacketType;
 use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
-
-/// Routes of one port.
-const ROUTES: usize = 32;
 
 /// The longest frame: it fits a buffer with any route in front of it.
 const FRAME_BYTES_MAX: usize = BUFFER_BYTES - BUFFER_MARGIN_BYTES - FrameBuf::HEADROOM;

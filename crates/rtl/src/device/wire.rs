@@ -1,7 +1,7 @@
 //! The wire of a port, outside of the gates: frames that have left the pins and wait for the
 //! runtime, and the limits on frames to the control plane.
 
-use axon_node::Punt;
+use axon_node::{Drop, Punt};
 use axon_plane::PlaneConfig;
 use axon_plane::meter::Meter;
 use axon_wire::{Bytes, FrameBuf, Time};
@@ -60,12 +60,18 @@ impl Wire {
         self.frames.drain(..).map(|(frame, _)| frame).collect()
     }
 
-    /// Appends a frame; returns it if too many wait, as on a link slower than the gates, or there
-    /// is no carrier.
-    pub(super) fn push(&mut self, frame: FrameBuf, intact: bool) -> Result<(), FrameBuf> {
+    /// Appends a frame.
+    ///
+    /// # Errors
+    /// Returns the frame if there is no carrier, or too many wait, as on a link slower than the
+    /// gates.
+    pub(super) fn push(&mut self, frame: FrameBuf, intact: bool) -> Result<(), (Drop, FrameBuf)> {
         let bytes = self.bytes() + frame.length() as u64;
-        if !self.is_up || !self.frames.is_empty() && bytes > self.bytes_max.0 {
-            return Err(frame);
+        if !self.is_up {
+            return Err((Drop::PortDown, frame));
+        }
+        if !self.frames.is_empty() && bytes > self.bytes_max.0 {
+            return Err((Drop::QueueFull, frame));
         }
         self.frames.push_back((frame, intact));
         Ok(())
