@@ -26,6 +26,8 @@ pub(super) const BLOCK_BYTES_MIN: usize = 12;
 /// Maximum number of interfaces in a section, since each takes memory until the section ends.
 const INTERFACES_MAX: usize = 1 << 16;
 const BIG_ENDIAN_MAGIC: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
+/// Length of Ethernet's FCS.
+const FCS_BYTES: usize = 4;
 /// Bytes before the options in each kind of block that has any. For packets, the data is not
 /// included.
 const SECTION_BYTES: usize = 16;
@@ -34,8 +36,11 @@ const PACKET_BYTES: usize = 20;
 const OPTION_END: u16 = 0;
 const OPTION_IF_NAME: u16 = 2;
 const OPTION_IF_TSRESOL: u16 = 9;
+const OPTION_IF_FCSLEN: u16 = 13;
 const OPTION_IF_TSOFFSET: u16 = 14;
 const OPTION_EPB_FLAGS: u16 = 2;
+/// Length of the FCS in `epb_flags`; 0 if the interface's holds.
+const FLAGS_FCS: u32 = 0xf << 5;
 
 /// Frame, as found in a record or block of the file.
 pub(super) struct Packet {
@@ -50,6 +55,19 @@ pub(super) struct Packet {
     pub(super) bytes: Range<usize>,
 }
 
+impl Packet {
+    /// Returns the packet without its FCS, if the file declares one. Ethernet's always has 4 bytes,
+    /// so the declared length, for which writers use different units, does not matter. Other link
+    /// types keep theirs.
+    pub(super) fn without_fcs(mut self, has_fcs: bool) -> Packet {
+        if has_fcs && self.link_type == LinkType::ETHERNET {
+            self.wire_bytes = self.wire_bytes.saturating_sub(FCS_BYTES);
+            self.bytes.end = self.bytes.end.min(self.bytes.start + self.wire_bytes);
+        }
+        self
+    }
+}
+
 /// Section of a pcapng file, which is the context for its later blocks.
 #[derive(Default)]
 pub(super) struct Section {
@@ -61,6 +79,8 @@ pub(super) struct Section {
 struct Interface {
     name: Option<String>,
     link_type: LinkType,
+    /// True if frames end with their FCS (`if_fcslen`).
+    has_fcs: bool,
     /// Maximum number of bytes kept of each frame; 0 for no limit.
     snap_bytes: u32,
     /// `if_tsresol`: a negative power of ten, or of two with the highest bit set.
@@ -148,9 +168,11 @@ impl Section {
         let name = option::<B>(options, OPTION_IF_NAME);
         let resolution = option::<B>(options, OPTION_IF_TSRESOL).and_then(<[u8]>::first);
         let offset = option::<B>(options, OPTION_IF_TSOFFSET).filter(|value| value.len() == 8);
+        let fcs = option::<B>(options, OPTION_IF_FCSLEN).and_then(<[u8]>::first);
         self.interfaces.push(Interface {
             name: name.map(|name| split(name, NAME_BYTES_MAX).0).map(text),
             link_type: LinkType(u32::from(fields.linktype) as u16),
+            has_fcs: fcs.is_some_and(|&length| length > 0),
             snap_bytes: fields.snaplen,
             resolution: resolution.copied().unwrap_or(6),
             offset_seconds: offset.map_or(0, B::read_i64),
@@ -165,9 +187,11 @@ impl Section {
         // The crate treats any unit as nanoseconds, so this value is the number of units.
         let units = fields.timestamp.as_nanos() as u64;
         let lengths = (fields.data.len(), fields.original_len);
+        let flags = flags.map_or(0, B::read_u32);
         let packet = self.packet(fields.interface_id, units, lengths)?;
-        let direction = flags.map(B::read_u32).and_then(Direction::of_flags);
-        Ok(Packet { direction, ..packet })
+        let packet = Packet { direction: Direction::of_flags(flags), ..packet };
+        let has_fcs = flags & FLAGS_FCS != 0 || self.described(fields.interface_id)?.has_fcs;
+        Ok(packet.without_fcs(has_fcs))
     }
 
     /// Parses a packet block of the obsolete type, which enhanced packet blocks have replaced.
@@ -178,7 +202,9 @@ impl Section {
         let units = fields.timestamp;
         let units = if self.big_endian { units } else { units.rotate_left(32) };
         let lengths = (fields.data.len(), fields.original_len);
-        self.packet(fields.interface_id.into(), units, lengths)
+        let packet = self.packet(fields.interface_id.into(), units, lengths)?;
+        let has_fcs = self.described(fields.interface_id.into())?.has_fcs;
+        Ok(packet.without_fcs(has_fcs))
     }
 
     fn simple<B: ByteOrder>(&self, body: &[u8]) -> Result<Packet, String> {
@@ -191,14 +217,15 @@ impl Section {
         };
         // The bytes after the frame are padding.
         let kept = fields.data.len().min(wire_bytes).min(snap_bytes);
-        Ok(Packet {
+        let packet = Packet {
             interface: Some(0),
             link_type: interface.link_type,
             unix_nanos: None,
             direction: None,
             wire_bytes,
             bytes: 12..12 + kept,
-        })
+        };
+        Ok(packet.without_fcs(interface.has_fcs))
     }
 
     /// Returns a frame at an interface, with its captured and wire lengths.

@@ -13,19 +13,26 @@ pub(super) const HEADER_BYTES: usize = 24;
 /// Length of a record header in bytes.
 pub(super) const RECORD_HEADER_BYTES: usize = 16;
 
+/// Flag beside the link type: the length of the FCS is known.
+const FCS_IS_KNOWN: u32 = 1 << 26;
+/// Length of the FCS beside the link type, in words of 16 bits.
+const FCS_WORDS: u32 = 0xf << 28;
+
 /// Context for the records of a pcap file, from its header.
 pub(super) struct Legacy {
     parser: PcapParser,
     link_type: LinkType,
+    has_fcs: bool,
 }
 
 impl Legacy {
     /// Parses the header of a file, which has [`HEADER_BYTES`] bytes.
     pub(super) fn new(header: &[u8]) -> Result<Legacy, PcapError> {
         let (_, parser) = PcapParser::new(header)?;
-        // The bits above 16 are flags about the FCS.
-        let link_type = LinkType(u32::from(parser.header().datalink) as u16);
-        Ok(Legacy { parser, link_type })
+        // Above the 16 bits of the link type are flags (draft-ietf-opsawg-pcap section 4).
+        let field = u32::from(parser.header().datalink);
+        let has_fcs = field & FCS_IS_KNOWN != 0 && field & FCS_WORDS != 0;
+        Ok(Legacy { parser, link_type: LinkType(field as u16), has_fcs })
     }
 
     /// Returns the length of a record's data as claimed by its header, or `None` if `head` is
@@ -47,13 +54,14 @@ impl Legacy {
             TsResolution::NanoSecond => 1,
         };
         let kept = raw.data.len();
-        Ok(Packet {
+        let packet = Packet {
             interface: None,
             link_type: self.link_type,
             unix_nanos: Some(u64::from(raw.ts_sec) * 1_000_000_000 + u64::from(raw.ts_frac) * unit),
             direction: None,
             wire_bytes: (raw.orig_len as usize).max(kept),
             bytes: RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + kept,
-        })
+        };
+        Ok(packet.without_fcs(self.has_fcs))
     }
 }

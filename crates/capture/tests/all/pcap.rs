@@ -236,6 +236,47 @@ fn simple_and_obsolete_packets_are_read() {
     }
 }
 
+#[test]
+fn an_fcs_that_the_file_declares_is_no_part_of_the_frame() {
+    let lengths = |file: &[u8]| -> Vec<(usize, usize)> {
+        let (frames, end) = read(file);
+        assert!(end.is_none(), "{end:?}");
+        frames.iter().map(|frame| (frame.bytes.len(), frame.wire_bytes)).collect()
+    };
+    for order in [LITTLE, BIG] {
+        // Whole, cut within the FCS, cut before it, and shorter than an FCS.
+        let frames: [(u32, u32, u32, &[u8]); 4] =
+            [(1, 0, 64, &[1; 64]), (2, 0, 64, &[2; 62]), (3, 0, 64, &[3; 20]), (4, 0, 2, &[4; 2])];
+        let whole = [(64, 64), (62, 64), (20, 64), (2, 2)];
+        let without = [(60, 60), (60, 60), (20, 60), (0, 0)];
+        // A length of 2 words, one of 4 bytes as some write it, one without the flag, none.
+        let fields = [(0x2400_0001, without), (0x4400_0001, without), (0x2000_0001, whole)];
+        for (field, expected) in fields.into_iter().chain([(0x0400_0001, whole)]) {
+            let mut file = order.pcap(MICROS, 65_535, &frames);
+            file[20..24].copy_from_slice(&order.words(&[field]));
+            assert_eq!(lengths(&file), expected, "{field:#x}");
+        }
+        let flags = |flags: u32| order.option(2, &order.words(&[flags]));
+        for (link_type, interface, packet, expected) in [
+            (1, vec![], vec![], 1514),
+            (1, order.option(13, &[4]), vec![], 1510),
+            (1, order.option(13, &[32]), vec![], 1510),
+            (1, order.option(13, &[0]), vec![], 1514),
+            (1, vec![], flags(4 << 5 | 1), 1510),
+            (1, order.option(13, &[4]), flags(1), 1510),
+            (101, order.option(13, &[4]), vec![], 1514),
+        ] {
+            let file = [
+                order.section(),
+                order.interface(link_type, 0, &interface),
+                order.packet(0, 1, &[8; 1514], &packet),
+                order.packet(0, 1, &[8; 64], &packet),
+            ];
+            assert_eq!(lengths(&file.concat()), [(expected, expected), (64, expected)]);
+        }
+    }
+}
+
 /// Returns files with three frames each, with the offsets of their records and of their end.
 fn files() -> [(Vec<u8>, Vec<usize>); 2] {
     let pcap = LITTLE.pcap(MICROS, 65_535, &[(1, 2, 60, &[1; 60][..]); 3]);
