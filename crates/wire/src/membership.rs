@@ -12,8 +12,6 @@ use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Maximum number of records read from one report. A host sends more records in further reports.
-pub(crate) const RECORDS_MAX: usize = 32;
 /// IP protocol 2: IGMP.
 const IGMP: u8 = 2;
 /// Next header 0: hop-by-hop options, present in every MLD message (RFC 3810 clause 5).
@@ -160,7 +158,8 @@ fn mld_message(packet: &[u8], message: &[u8]) -> Option<Membership> {
 }
 
 /// Parses the records of an IGMP version 3 or MLD version 2 report (RFC 3376 section 4.2, RFC 3810
-/// section 5.2): type, length of auxiliary data in words, number of sources, group, sources.
+/// section 5.2): type, length of auxiliary data in words, number of sources, group, sources. Their
+/// number is bounded by the length of the frame; Linux fills it with up to 183 records.
 fn records(
     message: &[u8],
     address_bytes: usize,
@@ -168,7 +167,7 @@ fn records(
 ) -> Option<Membership> {
     let count = usize::from(be16(message, 6)?);
     let (mut at, mut changes) = (8, Vec::new());
-    for _ in 0..count.min(RECORDS_MAX) {
+    for _ in 0..count {
         let kind = *message.get(at)?;
         let words = usize::from(*message.get(at + 1)?);
         let sources = usize::from(be16(message, at + 2)?);
@@ -319,21 +318,25 @@ pub mod reports {
         framed(mac_of(to.into()), from.0, ethertype::IPV4, &packet)
     }
 
-    /// Returns an IGMP version 3 report with one record of this type and these sources.
+    /// Returns an IGMP version 3 report with these groups, each in a record of this type with
+    /// these sources.
     #[cfg(test)]
     pub(crate) fn igmp_v3(
         from: (MacAddr, Ipv4Addr),
-        (kind, group): (u8, Ipv4Addr),
+        (kind, groups): (u8, &[Ipv4Addr]),
         sources: &[Ipv4Addr],
     ) -> Vec<u8> {
-        let mut message = alloc::vec![0x22, 0, 0, 0, 0, 0, 0, 1, kind, 0, 0, sources.len() as u8];
-        message.extend_from_slice(&group.octets());
-        sources.iter().for_each(|source| message.extend_from_slice(&source.octets()));
+        let mut message = alloc::vec![0x22, 0, 0, 0, 0, 0, 0, groups.len() as u8];
+        for group in groups {
+            message.extend_from_slice(&[kind, 0, 0, sources.len() as u8]);
+            message.extend_from_slice(&group.octets());
+            sources.iter().for_each(|source| message.extend_from_slice(&source.octets()));
+        }
         let check = !folded(sum(0, &message));
         message[2..4].copy_from_slice(&check.to_be_bytes());
         let to = Ipv4Addr::new(224, 0, 0, 22);
-        let bytes = (20 + message.len()) as u8;
-        let mut packet = alloc::vec![0x45, 0, 0, bytes, 0, 0, 0, 0, 1, IGMP, 0, 0];
+        let [high, low] = ((20 + message.len()) as u16).to_be_bytes();
+        let mut packet = alloc::vec![0x45, 0, high, low, 0, 0, 0, 0, 1, IGMP, 0, 0];
         packet.extend_from_slice(&from.1.octets());
         packet.extend_from_slice(&to.octets());
         packet.extend_from_slice(&message);
@@ -378,7 +381,8 @@ mod tests {
             let frame = reports::igmp_v2((HOST, IP), GROUP, joined);
             assert_eq!(read(&frame), one(GROUP.into(), joined));
         }
-        let v3 = |kind, sources: &[_]| read(&reports::igmp_v3((HOST, IP), (kind, GROUP), sources));
+        let v3 =
+            |kind, sources: &[_]| read(&reports::igmp_v3((HOST, IP), (kind, &[GROUP]), sources));
         for kind in [2, 4] {
             assert_eq!(v3(kind, &[]), one(GROUP.into(), true));
         }
@@ -396,10 +400,25 @@ mod tests {
     }
 
     #[test]
+    fn all_records_that_a_frame_holds_are_read() {
+        let groups: Vec<Ipv4Addr> = (0..183).map(|n| Ipv4Addr::new(239, 0, 1, n)).collect();
+        let changes = |group: &Ipv4Addr| Change { group: (*group).into(), joined: true };
+        let expected: Vec<Change> = groups.iter().map(changes).collect();
+        let report = reports::igmp_v3((HOST, IP), (2, &groups), &[]);
+        assert_eq!(read(&report), Some(Membership::Report(expected)));
+        let mut message = alloc::vec![143, 0, 0, 0, 0, 0, 0, 70];
+        for n in 0..70 {
+            message.extend([2, 0, 0, 0, 0xff, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n]);
+        }
+        let read = records(&message, 16, |bytes, at| ipv6(bytes, at).map(IpAddr::V6));
+        assert!(matches!(read, Some(Membership::Report(changes)) if changes.len() == 70));
+    }
+
+    #[test]
     fn a_report_that_is_cut_or_altered_is_bad_and_never_a_panic() {
         let frames = [
             reports::igmp_v2((HOST, IP), GROUP, true),
-            reports::igmp_v3((HOST, IP), (4, GROUP), &[IP]),
+            reports::igmp_v3((HOST, IP), (4, &[GROUP]), &[IP]),
             reports::mld_v2((HOST, link_local()), 4, "ff02::fb".parse().unwrap()),
         ];
         for frame in frames {
