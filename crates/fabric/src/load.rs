@@ -265,6 +265,9 @@ fn explain((path, text): (&Path, &str), keys: &Keys, error: &YamlError) -> LoadE
         | YamlError::ExpectedStringKeyForExternallyTaggedEnum { .. } => {
             Problem::new(key, "nothing is chosen", "one of the keys that `axon schema` lists here")
         }
+        YamlError::MultipleDocuments { .. } => {
+            Problem::new("", "a second document begins here", "one document in a fabric file")
+        }
         YamlError::Eof { .. } => Problem::new(key, "the text ends here", WHOLE),
         YamlError::Message { msg, .. } => match msg.split_once("; expected ") {
             Some((what, expected)) => Problem::new(key, what, expected),

@@ -47,12 +47,19 @@ pub(crate) fn number(name: &str) -> Option<u32> {
     name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
 }
 
+/// Names that mean something else in a lab: in `/etc/hosts` of each host, and among the logs.
+const TAKEN: [&str; 2] = ["localhost", "supervisor"];
+
 /// Refuses invalid names of nodes: a name starts with a lower-case letter, continues with those,
 /// digits and `-`, leaves room for `-p0`, and does not look like a port.
 pub(crate) fn check(key: &str, name: &str) -> Result<(), Problem> {
     let expected = "a lower-case letter, then lower-case letters, digits or `-`, at most 12 in \
                     all, and not a port's name such as s1-p0";
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if TAKEN.contains(&name) {
+        let what = format!("`{name}` means something else in a lab");
+        return Err(Problem::new(key, what, "another name"));
+    }
     let good = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(plain)
         && name.len() <= PORT_NAME_MAX - "-p0".len()
@@ -114,6 +121,7 @@ mod tests {
     #[test]
     fn names_that_linux_would_not_take_are_refused() {
         assert!(check("", "abcdefghijkl").is_ok());
+        assert!(check("", "localhost").is_err() && check("", "supervisor").is_err());
         for name in ["a-name-of-sixteen", "", "t4/../x", "..", "a b", "a:1", "t%d", "a\u{b}"] {
             assert!(!is_device_name(name), "{name:?}");
         }

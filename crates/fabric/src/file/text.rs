@@ -154,6 +154,11 @@ impl<'de, S: Deserialize<'de>, L: Deserialize<'de>> Visitor<'de> for ShortOrVisi
         S::deserialize(serde::de::value::StrDeserializer::new(text)).map(ShortOr::Short)
     }
 
+    /// YAML has no text here for a name such as `no`.
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Err(E::custom("YAML reads this as a boolean; expected quotes around it, such as \"no\""))
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let short = S::deserialize(SeqAccessDeserializer::new(&mut seq))?;
         match seq.next_element::<IgnoredAny>()? {

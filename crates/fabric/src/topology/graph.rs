@@ -17,7 +17,9 @@ const LINE_EXPECTED: &str = "two switches and, where it differs, rate=, latency=
 pub(super) fn plan(graph: &GraphFile, seed: u64) -> Result<Plan, Problem> {
     let mut plan = Plan::default();
     let mut switches = BTreeMap::new();
-    for (number, line) in graph.text.lines().enumerate() {
+    // Some editors begin a text with a byte order mark.
+    let text = graph.text.strip_prefix('\u{feff}').unwrap_or(&graph.text);
+    for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("");
         let words: Vec<&str> = line.split_whitespace().collect();
         let problem = |what: String, expected: &str| {
@@ -42,9 +44,16 @@ pub(super) fn plan(graph: &GraphFile, seed: u64) -> Result<Plan, Problem> {
             Ok(PlanEnd { switch, port: None })
         };
         let ends = [end(a)?, end(b)?];
+        if ends[0].switch == ends[1].switch {
+            return Err(problem(format!("it links {a} to itself"), "two switches"));
+        }
         let wire = changed(changes).map_err(|(what, expected)| problem(what, expected))?;
         let key = FILE_KEY.into();
         plan.links.push(PlanLink { ends, wire, key });
+    }
+    if plan.switches.is_empty() {
+        let what = format!("{} has no link", graph.file.display());
+        return Err(Problem::new(FILE_KEY, what, "one link a line, such as `s1 s2`"));
     }
     in_range(FILE_KEY, plan.switches.len(), 1, SWITCHES_MAX)?;
     let hosts = (graph.hosts_per_switch, 1, &graph.hosts);
@@ -100,8 +109,16 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_no_part_of_a_name() {
+        assert_eq!(graph("\u{feff}0 1").unwrap().switches, ["s0", "s1"]);
+    }
+
+    #[test]
     fn a_wrong_line_is_named() {
         for (text, wanted) in [
+            ("", "net.txt has no link"),
+            ("# nothing", "net.txt has no link"),
+            ("a b\nb b", "net.txt:2: it links b to itself"),
             ("a b\na", "net.txt:2: `a` is one word"),
             ("a b c", "net.txt:1: `c` is unknown"),
             ("a b rate=7", "net.txt:1: `rate=7` cannot be read"),

@@ -6,7 +6,7 @@ pub mod distance;
 pub mod traces;
 
 use crate::reproduce::{Figure, Table};
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use axon_plot::{Axis, Plot, Series};
 use capture::Ending;
 use distance::{Curve, Distances, Reading};
@@ -53,6 +53,9 @@ pub fn analyse(path: &Path) -> Result<Report> {
         "{name}: expected a capture at a host's port, found {axon_packets} Axon packets among \
          {packets} packets: those between switches are looked up nowhere"
     );
+    if let (0, Some(error)) = (found, &report.ending.broken_off) {
+        bail!("{name}: expected Ethernet or IP packets, found none before {error}");
+    }
     ensure!(
         found > 0,
         "{name}: expected Ethernet or IP packets, found none among {packets} packets"
@@ -353,6 +356,9 @@ mod tests {
         }
         let empty = format!("{:#}", analysed("empty", &pcap(false, 0xa1b2_c3d4, &[])).unwrap_err());
         assert!(empty.contains("found none among 0 packets"), "{empty}");
+        let cut = &pcap(false, 0xa1b2_c3d4, &four())[..50];
+        let error = format!("{:#}", analysed("cut", cut).unwrap_err());
+        assert!(error.contains("found none before the file ends within frame 1"), "{error}");
     }
 
     #[test]
