@@ -5,6 +5,7 @@ use super::context::Cx;
 use super::nd;
 use super::settings::Settings;
 use axon_node::Drop;
+use axon_wire::cn;
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::membership::{self, Membership};
@@ -39,7 +40,7 @@ pub(super) fn header(cx: &Cx, port: PortNo, frame: &[u8]) -> Result<(MacAddr, Ma
     if frame.len() < ETHERNET_BYTES || !source.is_unicast() {
         return Err(Drop::Malformed);
     }
-    if frame.len() > cx.settings.frame_bytes_max {
+    if frame.len() > cx.settings.frame_bytes_max + cn::tag_bytes(frame) {
         return Err(Drop::Oversized);
     }
     let from_host = cx.ports.is_host(port) && cx.settings.is_host_mac(source);
@@ -152,6 +153,22 @@ mod tests {
         assert_eq!(bench.last_drop(), Some(Drop::Refused));
     }
 
+    /// Returns a frame of this length with a priority tag, to a host that is not known.
+    fn tagged(bytes: usize) -> alloc::vec::Vec<u8> {
+        let mut frame = udp_frame(mac(9), mac(1), 0);
+        frame.splice(12..12, [0x81, 0, 0x60, 0]);
+        frame.resize(bytes, 0);
+        frame
+    }
+
+    #[test]
+    fn a_tag_comes_on_top_of_the_longest_frame() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let effects = bench.frame(0, &tagged(1518));
+        assert!(bench.last_drop() != Some(Drop::Oversized) && !effects.is_empty(), "{effects:?}");
+    }
+
     #[test]
     fn other_broadcast_and_broken_frames_end_here() {
         let mut bench = Bench::new();
@@ -165,6 +182,7 @@ mod tests {
             (bad_arp, Drop::Malformed),
             (alloc::vec![2; 13], Drop::Malformed),
             (alloc::vec![2; 1515], Drop::Oversized),
+            (tagged(1519), Drop::Oversized),
             (udp_frame(mac(1), mac(1), 0), Drop::Refused),
         ];
         for (frame, reason) in cases {

@@ -20,7 +20,9 @@
 //! the interpretation.
 
 use crate::addr::MacAddr;
+use crate::constants::ethertype;
 pub use crate::constants::ethertype::{CN_TAG as ETHERTYPE_TAG, CNM as ETHERTYPE_CNM};
+use crate::constants::length::ETHERNET_ADDRESSES;
 pub use crate::constants::length::{CNM as CNM_BYTES, CNM_MSDU_MAX as MSDU_BYTES_MAX};
 pub use crate::constants::version::CNM as VERSION;
 use crate::frame::FrameBuf;
@@ -122,6 +124,22 @@ impl CnTag {
         let ([t, p], [high, low]) = (ETHERTYPE_TAG.to_be_bytes(), self.flow.to_be_bytes());
         [t, p, high, low]
     }
+}
+
+/// Returns the bytes of a customer or service tag and of a CN-TAG right behind the addresses of an
+/// Ethernet frame, which come on top of the longest frame without tags (IEEE 802.3 clause 3.2.7).
+pub fn tag_bytes(frame: &[u8]) -> usize {
+    const TAGS: [[u8; 2]; 2] =
+        [ethertype::CUSTOMER_TAG.to_be_bytes(), ethertype::SERVICE_TAG.to_be_bytes()];
+    let mut rest = frame.get(ETHERNET_ADDRESSES..).unwrap_or_default();
+    let all = rest.len();
+    if TAGS.iter().any(|tag| rest.starts_with(tag)) {
+        rest = rest.get(TAG_BYTES..).unwrap_or_default();
+    }
+    if CnTag::parse(rest).is_some() {
+        rest = &rest[TAG_BYTES..];
+    }
+    all - rest.len()
 }
 
 /// Returns whether an Ethernet frame has the EtherType of a CNM behind any number of tags of any

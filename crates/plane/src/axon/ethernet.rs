@@ -1,15 +1,9 @@
 //! Validity checks of Ethernet frames.
 
 use axon_node::Drop;
-use axon_wire::cn::CnTag;
-use axon_wire::constants::ethertype;
+use axon_wire::cn;
 use axon_wire::host_frame::{Kind, classify};
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::vlan::TAG_BYTES;
-
-/// First bytes of the customer and the service tag.
-const TAGS: [[u8; 2]; 2] =
-    [ethertype::CUSTOMER_TAG.to_be_bytes(), ethertype::SERVICE_TAG.to_be_bytes()];
 
 /// Returns the reason why `frame` is not an Ethernet frame that a host may send or receive: it has
 /// no header, or more than `bytes_max` bytes without FCS, tag and CN-TAG. `None` if it is valid.
@@ -24,17 +18,8 @@ pub(crate) fn fault_of((frame, length): (&[u8], usize), bytes_max: usize) -> Opt
     if length < ETHERNET_BYTES {
         return Some(Drop::Malformed);
     }
-    if length <= bytes_max {
-        return None;
-    }
-    let mut at = 12;
-    if TAGS.iter().any(|tag| frame[at..].starts_with(tag)) {
-        at += TAG_BYTES;
-    }
-    if frame.get(at..).and_then(CnTag::parse).is_some() {
-        at += TAG_BYTES;
-    }
-    (length > bytes_max + (at - 12)).then_some(Drop::Oversized)
+    let fits = length <= bytes_max || length <= bytes_max + cn::tag_bytes(frame);
+    (!fits).then_some(Drop::Oversized)
 }
 
 /// Returns whether a frame is ARP, or a neighbour solicitation or advertisement.

@@ -8,6 +8,7 @@ use super::beginning::Beginning;
 use super::{App, FlowStats};
 use crate::stack::Stack;
 use axon_capture::CapturedFrame;
+use axon_wire::cn;
 use axon_wire::constants::ethertype::IPV4;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{MacAddr, Time};
@@ -37,11 +38,12 @@ pub enum Rewrite {
 }
 
 /// Returns the length in bytes at which a captured frame is sent, or `None` if it is not sent
-/// because it is shorter than an Ethernet header or longer than the MTU allows. A capture may claim
-/// 4 GiB for a frame of which it holds no bytes.
+/// because it is shorter than an Ethernet header or longer than the MTU allows, tags aside. A
+/// capture may claim 4 GiB for a frame of which it holds no bytes.
 pub fn sent_bytes(frame: &CapturedFrame, mtu: u16) -> Option<usize> {
     let bytes = frame.wire_bytes.max(frame.bytes.len());
-    (ETHERNET_BYTES..=ETHERNET_BYTES + usize::from(mtu)).contains(&bytes).then_some(bytes)
+    let most = ETHERNET_BYTES + cn::tag_bytes(&frame.bytes) + usize::from(mtu);
+    (ETHERNET_BYTES..=most).contains(&bytes).then_some(bytes)
 }
 
 /// Running replay.
@@ -187,6 +189,16 @@ mod tests {
     use super::*;
     use crate::datagram::{self, Addresses};
     use smoltcp::wire::{Ipv4Packet, UdpPacket};
+
+    #[test]
+    fn a_tag_comes_on_top_of_the_longest_frame() {
+        let sent = |wire_bytes: usize, ethertype: [u8; 2]| {
+            let bytes = [&[2; 12][..], &ethertype, &[0; 46]].concat();
+            sent_bytes(&CapturedFrame { at: axon_wire::Span::ZERO, bytes, wire_bytes }, 1500)
+        };
+        assert_eq!((sent(1514, [8, 0]), sent(1515, [8, 0])), (Some(1514), None));
+        assert_eq!((sent(1518, [0x81, 0]), sent(1519, [0x81, 0])), (Some(1518), None));
+    }
 
     #[test]
     fn other_addresses_bring_their_checksums_along() {
