@@ -56,6 +56,48 @@ fn a_stream_that_goes_on_for_longer_than_a_second_comes_to_its_end() {
     assert_eq!((status, &stopped["flows"][0]["unfinished"]), (Some(0), &false.into()));
 }
 
+/// Returns a pcap file with two frames from `h1` to `h3`, 30 seconds apart.
+fn capture() -> Vec<u8> {
+    let frame = [&[2; 12][..], &[8, 0, 0x45, 0], &[0; 44]].concat();
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut file: Vec<u8> = words(&[0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 65_535, 1]);
+    for seconds in [0, 30] {
+        file.extend::<Vec<u8>>(words(&[seconds, 0, frame.len() as u32, frame.len() as u32]));
+        file.extend(&frame);
+    }
+    file
+}
+
+#[test]
+fn a_flow_that_waits_for_its_own_schedule_is_not_given_up() {
+    let folder = Folder::new("reports-pauses");
+    std::fs::write(folder.path("slow.pcap"), capture()).unwrap();
+    for traffic in [
+        "{arp: {pattern: random, per_host: 2, interval: 15s}}",
+        "{incast: {bytes: 1KiB, rounds: 2, think: 15s}, to: h1}",
+        "{request_response: {count: 2, think: 15s}, from: h1, to: h3}",
+        "{udp: {rate: 500bps, payload: 1400, count: 2}, from: h1, to: h3}",
+        "{ping: {count: 2, interval: 15s}, from: h1, to: h3}",
+        "{replay: {file: slow.pcap}, from: h1, to: h3}",
+    ] {
+        let (status, report) = report(&fabric(&folder, traffic, ""), &[]);
+        let flow = &report["flows"][0];
+        assert_eq!((status, &flow["unfinished"]), (Some(0), &false.into()), "{traffic}: {flow}");
+    }
+}
+
+#[test]
+fn a_ping_sends_all_its_requests_and_waits_for_their_replies() {
+    let folder = Folder::new("reports-pings");
+    let file = fabric(&folder, "{ping: {}, from: h1, to: h3}", "links: {latency: 20ms}\n");
+    let (status, whole) = report(&file, &[]);
+    let flow = &whole["flows"][0];
+    assert_eq!((status, &flow["sent_packets"]), (Some(0), &10.into()), "{flow}");
+    assert_eq!(flow["missing_packets"], 0, "{flow}");
+    let (status, part) = report(&file, &["--duration", "3s"]);
+    assert_eq!((status, &part["flows"][0]["unfinished"]), (Some(1), &true.into()), "{part}");
+}
+
 #[test]
 fn datagrams_that_were_lost_with_their_link_are_counted_as_lost() {
     let folder = Folder::new("reports-datagrams");

@@ -5,7 +5,9 @@
 //! The result is the same whether it continues at once, later, or in another process: every run is
 //! [`Warm::up`] and then [`Warm::go_to_the_end`].
 
-use super::results::{Pings, Report, Round, Samples, all_pairs, has_endless, unresolved};
+use super::results::{
+    Pings, Report, Round, Samples, all_pairs, has_endless, longest_pause, unresolved,
+};
 use super::watch::{Options, Progress, Stage, Watch};
 use super::{Setup, World, traffic};
 use crate::world::deadlock::{self, Deadlock};
@@ -15,8 +17,9 @@ use std::ops::ControlFlow;
 
 /// Maximum time for which frames may be in flight after all flows have stopped sending.
 const DRAIN: Span = Span::from_millis(20);
-/// Time without progress after which unfinished flows and datagrams in flight are given up. An edge
-/// gives up a route sooner, and a stream retransmits sooner.
+/// Time without progress after which unfinished flows and datagrams in flight are given up, on top
+/// of the longest pause of a flow's own schedule. An edge gives up a route sooner, and a stream
+/// retransmits sooner.
 const QUIET: Span = Span::from_secs(10);
 /// Time without progress after which they are given up while endless flows are running.
 const QUIET_ENDLESS: Span = Span::from_secs(1);
@@ -390,7 +393,8 @@ impl Run<'_> {
     /// Continues while flows that have an end make progress, and datagrams of ended flows are
     /// neither received nor lost. Stops at a deadlock, which is permanent.
     fn resolve(&mut self, began: Time) {
-        let quiet = if has_endless(self.warm.world.flows()) { QUIET_ENDLESS } else { QUIET };
+        let flows = self.warm.world.flows();
+        let quiet = if has_endless(flows) { QUIET_ENDLESS } else { QUIET } + longest_pause(flows);
         let mut left = unresolved(self.warm.world.flows(), began);
         while left.is_some() && self.warm.stopped.is_none() && self.warm.deadlock.is_none() {
             let mut look = self.warm.world.now() + LOOK;

@@ -11,7 +11,7 @@ pub use ports::{EndCount, PortCount, end_counts, port_counts};
 pub use samples::{FlowSamples, PortSamples, Samples};
 
 pub(crate) use pings::{Pings, all_pairs};
-pub(crate) use unfinished::{has_endless, unresolved};
+pub(crate) use unfinished::{has_endless, longest_pause, unresolved};
 
 use crate::link::links::{LinkId, Loss};
 use crate::world::World;

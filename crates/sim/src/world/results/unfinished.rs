@@ -45,6 +45,12 @@ pub(crate) fn unresolved(flows: Flows<'_>, began: Time) -> Option<Unresolved> {
     (all.flows > 0 || all.in_flight > 0).then_some(all)
 }
 
+/// Returns the longest time for which a running flow sends nothing by its own schedule.
+pub(crate) fn longest_pause(flows: Flows<'_>) -> Span {
+    let pauses = flows.running().map(|(_, entry)| pause(&entry.app));
+    pauses.max().unwrap_or_default()
+}
+
 /// Returns whether a flow without an end is running.
 pub(crate) fn has_endless(flows: Flows<'_>) -> bool {
     flows.running().any(|(_, entry)| entry.stop.is_none() && work(&entry.app).is_none())
@@ -107,11 +113,11 @@ fn is_due(
 ) -> bool {
     let ran = flows.now().since(began);
     let done = match running.work {
-        // An unanswered ping counts as missing; a flow that could not be started is reported as
-        // such.
-        Work::None | Work::Ping(_) => true,
+        // A flow that could not be started is reported as such.
+        Work::None => true,
         Work::App(..) => flow.done_ns.is_some(),
-        Work::ArpHost(_) => flows.is_done(running),
+        // Unanswered requests count as missing.
+        Work::Ping(_) | Work::ArpHost(_) => flows.is_done(running),
     };
     let stopped = entry.stop.is_some_and(|stop| stop <= ran);
     !done && entry.start <= ran && (stopped || work(&entry.app).is_some())
@@ -134,6 +140,7 @@ fn lack(entry: &Traffic, flow: &FlowReport, broke: bool) -> String {
         App::Tcp { .. } => (flow.received_bytes, "bytes received"),
         App::Udp { .. } | App::OnOff { .. } => (flow.sent_packets, "datagrams sent"),
         App::Replay { .. } => (flow.sent_packets, "frames sent"),
+        App::Ping { .. } => (flow.sent_packets, "requests sent"),
         App::Arp { .. } => (flow.completed, "addresses found"),
         App::AllReduce { .. } | App::Incast { .. } => (flow.completed, "rounds completed"),
         App::FileService(_) => (flow.completed, "transactions completed"),
@@ -151,6 +158,23 @@ fn lack(entry: &Traffic, flow: &FlowReport, broke: bool) -> String {
     };
     let end = if broke { "; its connection broke" } else { "" };
     format!("{name} from {from} to {to}: {done}{of} {unit}{since}{end}")
+}
+
+/// Returns the longest time between two items that a flow of an application sends by its own
+/// schedule.
+fn pause(app: &App) -> Span {
+    match app {
+        App::Udp { interval, .. } | App::Arp { interval } | App::Ping { interval, .. } => *interval,
+        App::RequestResponse { think, service, .. } => *think + *service,
+        App::Incast { think, .. } => *think,
+        App::FileService(files) => files.server + files.client,
+        App::Replay { frames, .. } => {
+            let ticks = frames.iter().map(|frame| frame.at.ticks());
+            let gaps = ticks.clone().skip(1).zip(ticks).map(|(next, at)| next.saturating_sub(at));
+            Span::from_ticks(gaps.max().unwrap_or(0))
+        }
+        App::Tcp { .. } | App::AllReduce { .. } | App::OnOff { .. } => Span::ZERO,
+    }
 }
 
 /// Returns the work of a flow of an application, if it has an end: in bytes, packets, rounds,
