@@ -1,17 +1,24 @@
 //! Capabilities of the data planes on real ports.
 
 use crate::kernel::Hook;
+use crate::port::fabric_mtu;
 use axon_fabric::model::Fabric;
 use axon_fabric::needs::{self, Lacking, Runtime};
 use axon_node::{Capabilities, Feature, FeatureSet};
 use axon_plane::{PlaneConfig, axon};
 use axon_programs::axon as program;
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{HopWidth, Rate};
 
 /// Highest link rate of a port of this machine. At 100 Gb/s the longest frame of a fabric (9 KB)
 /// takes 0.7 us, about the duration of one system call. A run loop that paces frames one by one
 /// reaches its limit at a much lower rate.
 pub(crate) const PORT_RATE_MAX: Rate = Rate::gbps(100);
+
+/// Largest MTU of a veth device with an XDP program whose frames are not in fragments
+/// (`veth_xdp_set`): a page of 4,096 bytes without headroom (256), the shared info of a socket
+/// buffer (320) and the Ethernet header.
+const XDP_MTU_MAX: usize = 4096 - 256 - 320 - ETHERNET_BYTES;
 
 /// Returns the capabilities of the software plane on packet sockets and TAP devices, with this hop
 /// width. The kernel delivers whole frames, so forwarding is store-and-forward. The run loop shapes
@@ -25,14 +32,21 @@ pub fn capabilities(hop_width: HopWidth) -> Capabilities {
 /// Returns the capabilities of a data plane at this hook that leaves the frames that it does not
 /// handle to the software plane `software`. Frames that the process never sees have no traffic
 /// classes and get no congestion notification. Only the software plane supports routes by source.
-/// At tc, HTB enforces link rates. XDP has no queues.
+/// At tc, HTB enforces link rates. XDP has no queues, and a frame must fit in one page.
 pub(crate) fn in_kernel(hook: Hook, software: Capabilities) -> Capabilities {
     let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
-    let (name, features) = match hook {
-        Hook::Tc => ("tc", by_source.with(Feature::Shaping)),
-        Hook::Xdp => ("xdp", by_source),
+    let (name, features, frame_bytes_max) = match hook {
+        Hook::Tc => ("tc", by_source.with(Feature::Shaping), software.frame_bytes_max),
+        Hook::Xdp => ("xdp", by_source, XDP_MTU_MAX - fabric_mtu(0) + ETHERNET_BYTES),
     };
-    Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
+    Capabilities {
+        name,
+        features,
+        frame_bytes_max: frame_bytes_max.min(software.frame_bytes_max),
+        queues_per_port: 1,
+        lossless_classes: 0,
+        ..software
+    }
 }
 
 /// Returns the capabilities of the software plane `software` if a pipeline does its lookups.
@@ -68,6 +82,8 @@ mod tests {
         let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
         assert_eq!((xdp.features, xdp.name), (by_source, "xdp"));
         assert_eq!((tc.queues_per_port, tc.lossless_classes, tc.name), (1, 0, "tc"));
+        // A host's MTU of 2,862 is the largest with links of 3,506.
+        assert_eq!((tc.frame_bytes_max > 9000, xdp.frame_bytes_max), (true, 2876));
     }
 
     #[test]
