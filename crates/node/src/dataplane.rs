@@ -135,7 +135,8 @@ pub trait Dataplane: Node + PortView {
     /// Returns the state of the queue of `port`; empty if there is no such port.
     fn queue(&self, port: PortNo) -> QueueState;
 
-    /// Returns the number of punted frames whose last byte has not arrived.
+    /// Returns the number of frames outside of the queues: punted ones whose last byte has not
+    /// arrived, and those in gates.
     fn held_frames(&self) -> u64;
 
     /// Returns the number of routes of `port`.

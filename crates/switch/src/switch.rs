@@ -267,9 +267,10 @@ impl<D: Dataplane> SwitchNode<D> {
             Arrival::HostFrame { port, frame } => {
                 let Chassis { plane, effects, .. } = &mut self.chassis;
                 let before = effects.len();
-                let (vlan, fate) = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
+                let (vlan, outcome) =
+                    self.edge.host_frame(now, port, frame.bytes(), plane, effects);
                 self.limits.charge(now, port, &effects[before..]);
-                self.fate(now, (port, vlan), frame, fate, out);
+                self.carry_out(now, (port, vlan), frame, outcome, out);
             }
             Arrival::Message { ingress, reverse, opened } => {
                 if let Err(refusal) = self.message_alone(now, reverse, opened) {

@@ -12,7 +12,7 @@ impl<N: Inspect> Runtime<N> {
         let mut events = Vec::new();
         let complete = self.events.links(&mut events);
         for LinkEvent { device, up } in events {
-            match self.ports.all().iter().position(|slot| slot.device() == device) {
+            match self.ports.all().iter().position(|port| port.device() == device) {
                 Some(index) => self.set_link(index, up),
                 None if up => {}
                 None => self.raise_queues(),
@@ -26,9 +26,9 @@ impl<N: Inspect> Runtime<N> {
     /// Handles agents that have been attached or have gone.
     pub(super) fn follow_agents(&mut self) {
         for index in 0..self.ports.count() {
-            let slot = self.ports.slot(index);
-            if slot.has_own_carrier() && slot.carrier() != slot.is_up() {
-                let up = !slot.is_up();
+            let device = self.ports.device_mut(index);
+            if device.has_own_carrier() && device.carrier() != device.is_up() {
+                let up = !device.is_up();
                 self.set_link(index, up);
             }
         }
@@ -40,13 +40,13 @@ impl<N: Inspect> Runtime<N> {
             return;
         }
         for index in 0..self.ports.count() {
-            let slot = self.ports.slot(index);
-            if !slot.has_failed() {
+            let device = self.ports.device_mut(index);
+            if !device.has_failed() {
                 continue;
             }
-            slot.open_tap();
+            device.open_tap();
             // rtnetlink will report a later loss of carrier.
-            if slot.carrier() {
+            if device.carrier() {
                 self.set_link(index, true);
             }
         }
@@ -55,9 +55,9 @@ impl<N: Inspect> Runtime<N> {
     pub(super) fn look_at_all_links(&mut self) {
         for index in 0..self.ports.count() {
             // A TAP device does not exist until its port is opened.
-            let slot = self.ports.slot(index);
-            slot.open_tap();
-            let up = slot.carrier();
+            let device = self.ports.device_mut(index);
+            device.open_tap();
+            let up = device.carrier();
             self.set_link(index, up);
         }
         self.raise_queues();
@@ -70,11 +70,11 @@ impl<N: Inspect> Runtime<N> {
     }
 
     pub(super) fn set_link(&mut self, index: usize, up: bool) {
-        let slot = self.ports.slot(index);
-        if slot.set_up(up) {
-            let up = slot.is_up();
+        let device = self.ports.device_mut(index);
+        if device.set_up(up) {
+            let up = device.is_up();
             let port = PortNo(index as u16);
-            let named = (port, slot.device());
+            let named = (port, device.device());
             let now = self.clock.now();
             self.notes.carrier(now, &self.name, named, up);
             self.feed(now, Input::Link { port, up });

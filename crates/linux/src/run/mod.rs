@@ -229,7 +229,7 @@ impl<N: Inspect> Runtime<N> {
             self.received = frames;
             if result.is_err() {
                 self.set_link(index, false);
-                self.ports.slot(index).lose_tap();
+                self.ports.device_mut(index).lose_tap();
             }
         }
         count += self.receive_queue(NodeQueue::Hosts, &mut more)?;
@@ -259,14 +259,15 @@ impl<N: Inspect> Runtime<N> {
         let ports = self.ports.count();
         for index in 0..ports {
             let number = PortNo(index as u16);
-            let slot = self.ports.slot(index);
-            slot.set_kind(self.node.port_kind(number));
+            let device = self.ports.device_mut(index);
+            device.set_kind(self.node.port_kind(number));
             if let Some(rules) = self.node.rules(number) {
-                slot.set_rules(self.clock.now(), rules);
+                device.set_rules(self.clock.now(), rules);
             }
-            if slot.shows_queues() {
+            if device.shows_queues() {
                 let node = &self.node;
-                slot.show_queues(&mut (0..ports).map(|port| node.queue_bytes(PortNo(port as u16))));
+                device
+                    .show_queues(&mut (0..ports).map(|port| node.queue_bytes(PortNo(port as u16))));
             }
             if self.ports.flush(index).is_err() {
                 self.set_link(index, false);
@@ -284,14 +285,14 @@ impl<N: Inspect> Runtime<N> {
     }
 
     fn capture_bytes(&mut self, index: usize, direction: Direction, nanos: u64, bytes: &[u8]) {
-        let Some(slot) = self.ports.get(index) else {
+        let Some(device) = self.ports.get(index) else {
             return;
         };
         let link_type = match self.node.port_kind(PortNo(index as u16)) {
             PortKind::Axon => LinkType::between_switches(bytes),
             _ => LinkType::ETHERNET,
         };
-        let port = (index, slot.device());
+        let port = (index, device.device());
         self.capture.record(&self.name, port, (link_type, direction), nanos, bytes);
     }
 
@@ -301,7 +302,7 @@ impl<N: Inspect> Runtime<N> {
         let mut all = Vec::new();
         for (port, sniffer) in kernel.borrow_mut().sniffers() {
             sniffer.take(port, &mut all);
-            self.ports.slot(port.index()).missed(sniffer.missed());
+            self.ports.device_mut(port.index()).missed(sniffer.missed());
         }
         all.sort_by_key(|(_, seen)| seen.unix_nanos);
         for (port, seen) in all {
@@ -313,7 +314,7 @@ impl<N: Inspect> Runtime<N> {
         let (now, ports) = (self.clock.now(), self.ports.count());
         let status = |index: usize| {
             let kind = self.node.port_kind(PortNo(index as u16));
-            self.ports.slot(index).status(kind)
+            self.ports.device_mut(index).status(kind)
         };
         let ports = (0..ports).map(status).collect();
         Status {

@@ -10,17 +10,17 @@ use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
     /// Forwards a host's frame, queues it for its route, copies it, or drops it.
-    pub(super) fn fate(
+    pub(super) fn carry_out(
         &mut self,
         now: Time,
         (port, vlan): (PortNo, VlanId),
         frame: FrameBuf,
-        fate: Result<Outcome, Drop>,
+        outcome: Result<Outcome, Drop>,
         out: &mut Vec<Action>,
     ) {
         let Chassis { plane, actions, .. } = &mut self.chassis;
         let mut frame = frame;
-        let (reason, frame) = match fate {
+        let (reason, frame) = match outcome {
             Ok(Outcome::Readdress(route, destination)) => {
                 if let Some(place) = frame.bytes_mut().first_chunk_mut() {
                     *place = destination.0;
@@ -40,11 +40,11 @@ impl<D: Dataplane> SwitchNode<D> {
                     Err(frame) => (Drop::NoRoute, frame),
                 }
             }
-            Ok(Outcome::Copies(fates)) => {
-                for fate in fates {
+            Ok(Outcome::Copies(outcomes)) => {
+                for outcome in outcomes {
                     self.chassis.plane.count_copy(port);
                     let copy = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame.bytes());
-                    self.fate(now, (port, vlan), copy, Ok(fate), out);
+                    self.carry_out(now, (port, vlan), copy, Ok(outcome), out);
                 }
                 (Drop::Consumed, frame)
             }
@@ -63,8 +63,8 @@ impl<D: Dataplane> SwitchNode<D> {
         for frame in self.waiting.take(port, key) {
             let Chassis { plane, effects, .. } = &mut self.chassis;
             let from = (now, port, key.vlan);
-            let fate = self.edge.waited_for_list(from, frame.bytes(), plane, effects);
-            self.fate(now, (port, key.vlan), frame, fate, out);
+            let outcome = self.edge.waited_for_list(from, frame.bytes(), plane, effects);
+            self.carry_out(now, (port, key.vlan), frame, outcome, out);
         }
     }
 }
