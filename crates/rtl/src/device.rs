@@ -59,9 +59,6 @@ const BACKLOG_BYTES: usize = 4096;
 const LOOK_CYCLES: u64 = 12_500;
 /// Bytes of a buffer in gates that no frame can use, its end included.
 const BUFFER_MARGIN_BYTES: usize = 64;
-/// Cycles without a byte at any pin after which frames in the gates are lost: cut off by a link
-/// that went down. A full buffer leaves in fewer.
-const LOST_AFTER_CYCLES: u64 = 65_536;
 
 /// The device in gates as a data plane; see [the module](self).
 #[derive(Debug)]
@@ -161,9 +158,7 @@ impl RtlDataplane {
             if is_quiet && self.inside > 0 || self.pins.cycle() >= self.look_at {
                 self.look(out);
             }
-            if is_quiet && (self.inside == 0 || self.pins.quiet_cycles() > LOST_AFTER_CYCLES) {
-                self.lose(self.inside, (PortNo::CONTROL, Drop::PortDown), out);
-                self.inside = 0;
+            if is_quiet && self.inside == 0 {
                 self.outgoing.all_left();
                 self.is_idle = !self.outgoing.is_waiting();
             }
@@ -176,7 +171,7 @@ impl RtlDataplane {
     fn look(&mut self, out: &mut Vec<Action>) {
         self.look_at = self.pins.cycle() + LOOK_CYCLES;
         for (ingress, reason, count) in self.driver.take_drops(&mut self.pins) {
-            self.inside = self.inside.saturating_sub(count);
+            self.leave(count);
             let reason = reason.unwrap_or(Drop::BadFcs);
             self.lose(count, (ingress, reason), out);
             if ingress == PortNo::CONTROL {
@@ -188,7 +183,7 @@ impl RtlDataplane {
     /// Passes on the frames that have left the gates.
     fn take_left(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some(left) = self.pins.take_left() {
-            self.inside = self.inside.saturating_sub(1);
+            self.leave(1);
             match left {
                 Left::Sent { port, frame, intact, well_spaced } => {
                     self.outgoing.left(port, &frame);
@@ -260,14 +255,23 @@ impl RtlDataplane {
         self.is_idle = false;
     }
 
-    /// Sets the carrier of a port.
+    /// Counts frames that have left the gates, each of which was counted when it went in.
+    fn leave(&mut self, count: u64) {
+        let inside = self.inside.checked_sub(count);
+        self.inside = inside.expect("one end for each frame in the gates");
+    }
+
+    /// Sets the carrier of a port. The frame on a wire that is cut is bad, and those behind it are
+    /// lost.
     fn link(&mut self, port: PortNo, is_up: bool, out: &mut Vec<Action>) {
         let Some(wire) = self.wires.get_mut(port.index()) else { return };
         let left = wire.set_link(is_up);
-        let lost = self.pins.set_link(port, is_up);
-        self.inside = self.inside.saturating_sub(lost);
+        let removed = self.pins.set_link(port, is_up);
+        self.leave(removed.len() as u64);
         self.is_idle = false;
-        self.lose(lost, (port, Drop::BadFcs), out);
+        for carrier in removed {
+            self.end(port, Drop::PortDown, FrameBuf::new(carrier.frame()), out);
+        }
         let waiting = if is_up { Default::default() } else { self.outgoing.clear(port) };
         for frame in left.into_iter().chain(waiting) {
             self.end(PortNo::CONTROL, Drop::PortDown, frame, out);

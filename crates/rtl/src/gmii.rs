@@ -42,27 +42,20 @@ pub enum Damage {
     Start,
 }
 
-/// A frame on its way to the pins.
-#[derive(Clone, Debug)]
-struct Sending {
-    bytes: Vec<u8>,
+/// Bytes on the wire without a pause: a frame with preamble and FCS, or what is left of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carrier {
+    /// The bytes, at least one.
+    pub bytes: Vec<u8>,
     /// Index of the byte with `rx_er`.
-    error_at: Option<usize>,
+    pub error_at: Option<usize>,
+    /// Cycles without a byte behind it, at least one.
+    pub gap: usize,
 }
 
-/// Sending end of a wire: frames in order, as pins.
-#[derive(Clone, Debug, Default)]
-pub struct Sender {
-    frames: VecDeque<Sending>,
-    /// Bytes of the first frame that have been sent.
-    sent: usize,
-    /// Bytes of the gap that are left.
-    gap: usize,
-}
-
-impl Sender {
-    /// Appends a frame, which follows those before it as soon as the gap allows.
-    pub fn push(&mut self, frame: &[u8], damage: Option<Damage>) {
+impl Carrier {
+    /// Returns a frame with preamble, padding and FCS, and the gap behind it.
+    pub fn of(frame: &[u8], damage: Option<Damage>) -> Carrier {
         let mut padded = frame.to_vec();
         if damage != Some(Damage::Runt) {
             padded.resize(frame.len().max(FRAME_BYTES_MIN), 0);
@@ -80,30 +73,51 @@ impl Sender {
             Some(Damage::Cut(at)) => bytes.truncate(before + at.min(padded.len())),
             Some(Damage::Fcs | Damage::Runt | Damage::Start) | None => {}
         }
-        self.frames.push_back(Sending { bytes, error_at });
+        Carrier { bytes, error_at, gap: GAP_BYTES }
+    }
+
+    /// Returns the frame with its padding, if this is a whole one.
+    pub fn frame(&self) -> &[u8] {
+        let end = self.bytes.len().saturating_sub(FCS_BYTES);
+        self.bytes.get(PREAMBLE_BYTES + 1..end).unwrap_or_default()
+    }
+}
+
+/// Sending end of a wire: frames in order, as pins.
+#[derive(Clone, Debug, Default)]
+pub struct Sender {
+    waiting: VecDeque<Carrier>,
+    /// Bytes of the first frame that have been sent.
+    sent: usize,
+    /// Bytes of the gap that are left.
+    gap: usize,
+}
+
+impl Sender {
+    /// Appends bytes, which follow those before them as soon as the gap allows.
+    pub fn push(&mut self, carrier: Carrier) {
+        self.waiting.push_back(carrier);
     }
 
     /// Returns whether nothing is to be sent, not even a gap.
     pub fn is_idle(&self) -> bool {
-        self.frames.is_empty() && self.gap == 0
+        self.waiting.is_empty() && self.gap == 0
     }
 
     /// Returns the bytes that are to be sent, without gaps.
     pub fn backlog(&self) -> usize {
-        self.frames.iter().map(|frame| frame.bytes.len()).sum::<usize>() - self.sent
+        self.waiting.iter().map(|carrier| carrier.bytes.len()).sum::<usize>() - self.sent
     }
 
-    /// Cuts the wire: the frame on it ends here, but not before its first byte. Returns the number
-    /// of frames behind it, which are removed.
-    pub fn cut(&mut self) -> u64 {
-        let begun = usize::from(self.sent > 0);
-        let removed = self.frames.len() - begun;
-        self.frames.truncate(begun);
-        if let Some(frame) = self.frames.front_mut() {
-            frame.bytes.truncate(self.sent.max(PREAMBLE_BYTES + 2));
+    /// Cuts the wire: the bytes on it end here, but not before the first of a frame. Removes what
+    /// has not begun, and returns it.
+    pub fn cut(&mut self) -> VecDeque<Carrier> {
+        let removed = self.waiting.split_off(usize::from(self.sent > 0));
+        if let Some(carrier) = self.waiting.front_mut() {
+            carrier.bytes.truncate(self.sent.max(PREAMBLE_BYTES + 2));
         }
         self.end_frame();
-        removed as u64
+        removed
     }
 
     /// Returns the pins in the next cycle: the byte and whether it is in error; `None` in a gap.
@@ -112,8 +126,8 @@ impl Sender {
             self.gap -= 1;
             return None;
         }
-        let frame = self.frames.front()?;
-        let byte = (frame.bytes[self.sent], frame.error_at == Some(self.sent));
+        let carrier = self.waiting.front()?;
+        let byte = (carrier.bytes[self.sent], carrier.error_at == Some(self.sent));
         self.sent += 1;
         self.end_frame();
         Some(byte)
@@ -121,9 +135,9 @@ impl Sender {
 
     /// Begins the gap if the first frame has been sent.
     fn end_frame(&mut self) {
-        if self.frames.front().is_some_and(|frame| self.sent >= frame.bytes.len()) {
-            self.frames.pop_front();
-            (self.sent, self.gap) = (0, GAP_BYTES);
+        let is_over = |carrier: &mut Carrier| self.sent >= carrier.bytes.len();
+        if let Some(carrier) = self.waiting.pop_front_if(is_over) {
+            (self.sent, self.gap) = (0, carrier.gap);
         }
     }
 }
@@ -218,8 +232,8 @@ mod tests {
     fn frames_arrive_padded_and_in_order() {
         let mut sender = Sender::default();
         let long: Vec<u8> = (0..200).collect();
-        sender.push(&[1, 2, 3], None);
-        sender.push(&long, None);
+        sender.push(Carrier::of(&[1, 2, 3], None));
+        sender.push(Carrier::of(&long, None));
         let all = over_a_wire(&mut sender);
         let mut short = vec![0; 60];
         short[..3].copy_from_slice(&[1, 2, 3]);
@@ -232,7 +246,7 @@ mod tests {
     fn damage_is_noticed() {
         for damage in [Damage::Fcs, Damage::Error(5), Damage::Cut(30), Damage::Start] {
             let mut sender = Sender::default();
-            sender.push(&[7; 80], Some(damage));
+            sender.push(Carrier::of(&[7; 80], Some(damage)));
             assert!(over_a_wire(&mut sender).iter().all(|one| !one.intact), "{damage:?}");
         }
     }
@@ -240,15 +254,16 @@ mod tests {
     #[test]
     fn a_wire_that_is_cut_breaks_its_frame_and_loses_those_behind_it() {
         let mut sender = Sender::default();
-        sender.push(&[7; 80], None);
-        sender.push(&[8; 80], None);
+        sender.push(Carrier::of(&[7; 80], None));
+        sender.push(Carrier::of(&[8; 80], None));
         let mut receiver = Receiver::default();
         for _ in 0..40 {
             assert_eq!(receiver.step(sender.step()), None);
         }
-        assert_eq!(sender.cut(), 1);
+        let removed = sender.cut();
+        assert_eq!(removed.iter().map(Carrier::frame).collect::<Vec<_>>(), [[8; 80]]);
         let broken = receiver.step(sender.step()).expect("the wire is idle");
         assert!(!broken.intact);
-        assert_eq!(Sender::default().cut(), 0);
+        assert!(Sender::default().cut().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 //! its register bus.
 
 use crate::driver::Bus;
-use crate::gmii::{Damage, Receiver, Sender};
+use crate::gmii::{Carrier, Damage, Receiver, Sender};
 use crate::model::{Inputs, Model, Outputs, Size};
 use axon_wire::PortNo;
 use std::collections::VecDeque;
@@ -91,22 +91,22 @@ impl Pins {
         self.quiet >= QUIET_CYCLES && self.is_silent()
     }
 
-    /// Returns the number of cycles since a byte was at any pin.
-    pub const fn quiet_cycles(&self) -> u64 {
-        self.quiet
-    }
-
-    /// Sets the carrier of a port. Without carrier the frame on its wire is cut off, and frames
-    /// behind it are lost; returns their number.
-    pub fn set_link(&mut self, port: PortNo, is_up: bool) -> u64 {
+    /// Sets the carrier of a port. Without carrier the frame on its wire is cut off; removes those
+    /// behind it, and returns them.
+    pub fn set_link(&mut self, port: PortNo, is_up: bool) -> VecDeque<Carrier> {
         self.inputs.link_up[port.index()] = u8::from(is_up);
         self.quiet = 0;
-        if is_up { 0 } else { self.senders[port.index()].cut() }
+        if is_up { VecDeque::new() } else { self.senders[port.index()].cut() }
     }
 
     /// Puts a frame on the wire to a port, behind those that are there.
     pub fn feed(&mut self, port: PortNo, frame: &[u8], damage: Option<Damage>) {
-        self.senders[port.index()].push(frame, damage);
+        self.feed_carrier(port, Carrier::of(frame, damage));
+    }
+
+    /// Puts bytes on the wire to a port, behind those that are there.
+    pub fn feed_carrier(&mut self, port: PortNo, carrier: Carrier) {
+        self.senders[port.index()].push(carrier);
         self.quiet = 0;
     }
 

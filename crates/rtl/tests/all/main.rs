@@ -3,6 +3,7 @@
 
 mod fates;
 mod frames;
+mod links;
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;
 mod traffic;
