@@ -1,7 +1,7 @@
 //! A data plane under test, and what becomes of the frames that it gets.
 
 use crate::needs;
-use axon_node::{Action, Counters, Dataplane, Drop, Input, PortKind, Punt};
+use axon_node::{Action, Dataplane, Drop, Input, PortKind, Punt};
 use axon_plane::{PlaneConfig, PuntLimit};
 use axon_rtl::{ModelError, RtlDataplane};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Span, Time};
@@ -76,11 +76,15 @@ pub type Received = (Span, PortNo, Vec<u8>, bool);
 pub struct Tested<D> {
     pub plane: D,
     pub now: Time,
+    /// True if the end of a bad frame comes after the frame may have begun to leave.
+    pub cuts_through: bool,
+    /// Bytes of padding of the frames sent by each port.
+    padding: [u64; PORTS as usize],
 }
 
 impl<D: Dataplane> Tested<D> {
     pub fn new(plane: D) -> Tested<D> {
-        Tested { plane, now: Time::ZERO }
+        Tested { plane, now: Time::ZERO, cuts_through: false, padding: [0; PORTS as usize] }
     }
 
     /// Handles one input, and then every `TxDone`.
@@ -111,8 +115,10 @@ impl<D: Dataplane> Tested<D> {
         for (after, port, frame, intact) in frames {
             fates.extend(self.run_until(start + *after));
             let (port, intact) = (*port, *intact);
-            let frame = FrameBuf::new(frame);
-            fates.extend(self.handle(Input::Frame { port, frame, complete_at: self.now, intact }));
+            let is_late = self.cuts_through && !intact;
+            let end = Span::from_nanos(if is_late { 8 * frame.len() as u64 } else { 0 });
+            let (complete_at, frame) = (self.now + end, FrameBuf::new(frame));
+            fates.extend(self.handle(Input::Frame { port, frame, complete_at, intact }));
         }
         fates.extend(self.rest());
         fates
@@ -145,7 +151,9 @@ impl<D: Dataplane> Tested<D> {
                 match action {
                     Action::Transmit { port, frame, intact, .. } => {
                         let mut frame = frame.bytes().to_vec();
-                        frame.resize(frame.len().max(FRAME_BYTES_MIN), 0);
+                        let padding = FRAME_BYTES_MIN.saturating_sub(frame.len());
+                        self.padding[port.index()] += padding as u64;
+                        frame.resize(frame.len() + padding, 0);
                         fates.push(Fate::Sent { port, frame, intact });
                         self.plane.handle(self.now, Input::TxDone { port }, &mut out);
                     }
@@ -162,16 +170,21 @@ impl<D: Dataplane> Tested<D> {
     }
 }
 
-/// Returns the counters that are not zero, by port and name. Frames and bytes sent are those of
-/// `fates`, since one data plane pads them and the other does not.
-pub fn counted(counters: &Counters) -> BTreeMap<(u16, &'static str), u64> {
-    let mut all = BTreeMap::new();
+/// Counters that are not zero, by port and name.
+pub type Counted = BTreeMap<(u16, &'static str), u64>;
+
+/// Returns the counters of a data plane. Bytes sent have padding, whether the data plane pads
+/// frames or not.
+pub fn counted<D: Dataplane>(tested: &Tested<D>) -> Counted {
+    let (mut all, counters) = (BTreeMap::new(), tested.plane.counters());
     for port in (0..PORTS).map(PortNo).chain([PortNo::CONTROL]) {
         let of = counters.port(port);
         let mut add = |name, count| all.insert((port.0, name), count);
         add("rx_frames", of.rx_frames);
         add("rx_bytes", of.rx_bytes);
         add("tx_frames", of.tx_frames);
+        let padding = tested.padding.get(port.index()).copied().unwrap_or_default();
+        add("tx_bytes", of.tx_bytes + padding);
         for &reason in Drop::ALL {
             add(reason.name(), of.dropped(reason));
         }
@@ -184,10 +197,7 @@ pub fn counted(counters: &Counters) -> BTreeMap<(u16, &'static str), u64> {
 }
 
 /// Returns the counters that have changed, and by how much.
-pub fn since(
-    after: &BTreeMap<(u16, &'static str), u64>,
-    before: &BTreeMap<(u16, &'static str), u64>,
-) -> BTreeMap<(u16, &'static str), u64> {
+pub fn since(after: &Counted, before: &Counted) -> Counted {
     let change = |(&key, &count): (&(u16, &'static str), &u64)| {
         (key, count - before.get(&key).copied().unwrap_or_default())
     };

@@ -89,7 +89,7 @@ fn answer<D: Dataplane>(tested: &mut Tested<D>, case: &Case<'_>) -> (String, Vec
     }
     let mut out = Vec::new();
     tested.plane.resynchronise(tested.now, &wanted, &mut out).expect("kinds and routes alone");
-    let before = counted(tested.plane.counters());
+    let before = counted(tested);
     let mut fates = match HeaderView::parse(&case.frame, tested.plane.capabilities().hop_width) {
         Ok(view) if case.ingress == PortNo::CONTROL => {
             let (kind, hops) = (view.packet_type(), view.forward());
@@ -100,7 +100,7 @@ fn answer<D: Dataplane>(tested: &mut Tested<D>, case: &Case<'_>) -> (String, Vec
         }
         _ => tested.receive(&[(Span::ZERO, case.ingress, case.frame.clone(), true)]),
     };
-    let changes = since(&counted(tested.plane.counters()), &before);
+    let changes = since(&counted(tested), &before);
     let drops = ["_frames", "_bytes"].map(|end| move |name: &str| name.ends_with(end));
     let mut reasons = changes.keys().map(|key| key.1);
     match fates.pop() {
