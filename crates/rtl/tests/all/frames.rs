@@ -31,6 +31,16 @@ impl Frames {
         self.below(of) == 0
     }
 
+    /// Returns `least` to `most` random bytes.
+    pub fn bytes(&mut self, least: usize, most: usize) -> Vec<u8> {
+        let length = least + self.below((most - least + 1) as u64) as usize;
+        (0..length).map(|_| self.random.next_u64() as u8).collect()
+    }
+
+    pub const fn width(&self) -> HopWidth {
+        self.width
+    }
+
     pub fn kind(&mut self) -> PortKind {
         match self.below(8) {
             0 => PortKind::Unknown,

@@ -3,8 +3,10 @@
 
 mod fates;
 mod frames;
+mod fuzz;
 mod links;
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;
 mod traffic;
 mod vectors;
+mod wrongs;
