@@ -185,7 +185,7 @@ impl RtlDataplane {
         while let Some(left) = self.pins.take_left() {
             self.leave(1);
             match left {
-                Left::Sent { port, frame, intact, well_spaced } => {
+                Left::Sent { port, frame, intact, well_spaced, .. } => {
                     self.outgoing.left(port, &frame);
                     let frame = FrameBuf::new(&frame);
                     // No receiver takes a frame that follows too closely.

@@ -14,7 +14,7 @@ const PREAMBLE: u8 = 0x55;
 const SFD: u8 = 0xd5;
 const FCS_BYTES: usize = 4;
 /// Bytes between two frames.
-const GAP_BYTES: usize = 12;
+pub const GAP_BYTES: usize = 12;
 /// Generator polynomial of the FCS, reflected (clause 3.2.9).
 const POLYNOMIAL: u32 = 0xedb8_8320;
 
@@ -25,6 +25,11 @@ pub fn fcs(frame: &[u8]) -> [u8; FCS_BYTES] {
         (0..8).fold(bits, |bits, _| bits >> 1 ^ if bits & 1 == 1 { POLYNOMIAL } else { 0 })
     };
     (!frame.iter().fold(!0, by_byte)).to_le_bytes()
+}
+
+/// Returns the bytes on the wire of a frame of this length, from its preamble to its FCS.
+pub const fn wire_bytes(length: usize) -> usize {
+    PREAMBLE_BYTES + 1 + length + FCS_BYTES
 }
 
 /// Way in which a frame is damaged on the wire.

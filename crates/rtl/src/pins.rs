@@ -2,7 +2,7 @@
 //! its register bus.
 
 use crate::driver::Bus;
-use crate::gmii::{Carrier, Damage, Receiver, Sender};
+use crate::gmii::{self, Carrier, Damage, Receiver, Sender};
 use crate::model::{Inputs, Model, Outputs, Size};
 use axon_wire::PortNo;
 use std::collections::VecDeque;
@@ -28,6 +28,8 @@ pub enum Left {
         intact: bool,
         /// True if its preamble and the gap before it were whole.
         well_spaced: bool,
+        /// Cycle of the first byte of its preamble, if that was whole.
+        began: u64,
     },
     /// To the CPU.
     Punted {
@@ -189,8 +191,10 @@ impl Pins {
             let is_sending = outputs.tx_en[port] == 1;
             let byte = is_sending.then(|| (outputs.txd[port], outputs.tx_er[port] == 1));
             if let Some(received) = receiver.step(byte) {
+                let ended = self.cycle - 1;
                 self.left.push_back(Left::Sent {
                     port: PortNo(port as u16),
+                    began: ended.saturating_sub(gmii::wire_bytes(received.frame.len()) as u64),
                     frame: received.frame,
                     intact: received.intact,
                     well_spaced: received.well_spaced,

@@ -408,7 +408,7 @@ impl Fuzz {
         let mut fates = Vec::new();
         while let Some(left) = self.pins.take_left() {
             match left {
-                Left::Sent { port, frame, intact, well_spaced } => {
+                Left::Sent { port, frame, intact, well_spaced, .. } => {
                     assert!(well_spaced || !intact, "{}: preamble or gap", self.place);
                     let account = &mut accounts[port.index()];
                     account.add(&counter::TX_FRAMES, 1);

@@ -4,6 +4,7 @@
 mod fates;
 mod frames;
 mod fuzz;
+mod line_rate;
 mod links;
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;
