@@ -53,61 +53,54 @@ module buffer #(
     localparam MARGIN = BYTES >= 64 ? 32 : 20; // 19 is enough; small rings are for proofs
     typedef logic [ADDRESS:0] pointer_t; // one bit more than an address: full is not empty
 
-    // Write side. The open frame begins at `start_now`.
-    pointer_t write_pointer, start, out_pointer;
+    // Write side. The open frame begins at `start`, and may have its place among those that wait.
+    pointer_t write_pointer, next_pointer, start, out_pointer;
     logic is_open, is_dropped, is_visible, is_taken, is_full, has_no_slot;
-    logic [INDEX:0] waiting; // frames that may leave and have not been taken
-    logic receives, ends, is_bad, may_join, fails, joins_whole, joins_early, is_alone, take_open;
-    logic keeps, gives_up;
-    pointer_t start_now;
-    logic is_new; // announced in the cycle before
-    logic [INDEX:0] change, change_taken; // of waiting: without and with a take
-    logic has_else, has_taken;            // has_frame then
+    logic [INDEX:0] whole; // frames that wait and have ended; one that has not is `is_visible`
+    logic receives, ends, is_bad, has_slot, fails, closes, joins_early, is_alone, take_open;
+    logic keeps, gives_up, stays, has_else, has_taken;
     always_comb begin
         receives = is_open && write && !is_dropped;
         ends = is_open && write && write_symbol.is_end;
         is_bad = write_symbol.is_end && write_symbol.data[0];
+        has_slot = is_open && !is_dropped && !is_taken;
         fails = receives && !is_taken && (is_full || is_bad);
+        closes = receives && !is_taken && !is_full && write_symbol.is_end && !is_bad;
+        stays = closes || (is_visible && !fails); // the open frame still waits
         // A stored frame joins those that wait at its end, a cut-through one at once.
-        may_join = is_open && !is_dropped && !is_visible && !is_taken;
-        joins_whole = may_join && receives && ends && !fails;
-        has_no_slot = waiting == (INDEX + 1)'(FRAMES)
-            || (waiting == (INDEX + 1)'(FRAMES - 1) && may_join);
+        has_no_slot = whole[INDEX] || (&whole[INDEX-1:0] && has_slot);
         joins_early = announce && !is_stored && !has_no_slot;
-        is_alone = is_visible && waiting == 1;
-        case ({joins_early, joins_whole, fails && is_visible})
-            3'b110: change = (INDEX + 1)'(2);
-            3'b100, 3'b010: change = (INDEX + 1)'(1);
-            3'b001: change = '1; // -1
-            default: change = '0;
-        endcase
-        case ({joins_early, joins_whole, fails && is_visible && !is_alone})
-            3'b110: change_taken = (INDEX + 1)'(1);
-            3'b100, 3'b010: change_taken = '0;
-            3'b001: change_taken = {{INDEX{1'b1}}, 1'b0}; // -2
-            default: change_taken = '1; // -1
-        endcase
-        has_else = joins_early || joins_whole || (waiting != 0 && !(fails && is_alone));
-        has_taken = joins_early || joins_whole
-            || (waiting > 1 && !(fails && is_visible && waiting == 2));
-        // A take comes late in the cycle. That of the open frame wins over its drop.
+        is_alone = is_visible && whole == '0;
+        // has_frame without and with a take, which comes late in the cycle.
+        has_else = joins_early || stays || whole != '0;
+        has_taken = joins_early || (stays && whole != '0) || whole[INDEX:1] != '0;
+        // A take of the open frame wins over its drop.
         take_open = take && is_alone;
         keeps = is_taken || take_open;
         gives_up = fails && !take_open;
-        start_now = is_new ? write_pointer : start;
+        next_pointer = gives_up ? start : write_pointer + pointer_t'(receives);
+    end
+
+    // Whether the occupancy is BYTES - MARGIN or more. Bit by bit it is a few LUTs; with `>=` it
+    // would be a carry chain.
+    localparam pointer_t HIGH = pointer_t'(BYTES - MARGIN);
+    logic is_high;
+    always_comb begin
+        is_high = 1'b1;
+        for (int unsigned at = 0; at <= ADDRESS; at++)
+            is_high = HIGH[at] ? is_high && occupancy[at] : is_high || occupancy[at];
     end
 
     always_ff @(posedge clk) begin
-        write_pointer <= gives_up ? start_now : write_pointer + pointer_t'(receives);
-        start <= start_now;
-        is_new <= announce;
+        write_pointer <= next_pointer;
+        if (announce) start <= next_pointer;
         is_open <= announce || (is_open && !ends);
         is_dropped <= announce ? has_no_slot : is_dropped || gives_up;
         is_visible <= announce ? joins_early : is_visible && !gives_up && !ends && !take_open;
         is_taken <= !announce && keeps && !ends;
         full_drop <= ends && (is_dropped || (gives_up && is_full)) && !rst;
         bad_drop <= gives_up && !is_full && !rst;
-        is_full <= occupancy >= pointer_t'(BYTES - MARGIN);
+        is_full <= is_high;
         occupancy <= write_pointer - out_pointer;
         if (rst) begin
             write_pointer <= '0;
@@ -118,28 +111,33 @@ module buffer #(
         end
     end
 
-    // Frames that wait, and their priorities. That of the open frame is stored in the cycle after
-    // its announcement.
-    logic [INDEX-1:0] head, open_slot;
+    // Frames that wait, in order, and their priorities. `tail` is the place of the open frame,
+    // whose priority is stored in the cycle after its announcement.
+    logic [INDEX-1:0] head, tail;
     logic [2:0] priorities[FRAMES];
     logic [2:0] open_priority, head_priority;
-    logic is_first, is_first_open, stores_priority;
+    logic is_first_open, stores_priority, is_new; // is_new: announced in the cycle before
     assign stores_priority = is_new && !is_dropped;
-    assign is_first_open = stores_priority && (waiting == 0 || is_alone);
-    assign open_slot = head + INDEX'(waiting) - INDEX'(is_visible);
-    assign is_first = waiting == 0 ? !joins_whole : is_alone && fails;
+    assign is_first_open = stores_priority && whole == '0;
     always_ff @(posedge clk) begin
-        waiting <= take ? waiting + change_taken : waiting + change;
+        is_new <= announce;
         has_frame <= (take ? has_taken : has_else) && !rst;
-        head <= head + INDEX'(take);
+        case ({closes, take})
+            2'b10: whole <= whole + 1'b1;
+            2'b01: if (whole != '0) whole <= whole - 1'b1;
+            default: ;
+        endcase
+        if (take) head <= head + 1'b1;
+        if (closes || take_open) tail <= tail + 1'b1;
         open_priority <= frame_priority;
-        if (stores_priority) priorities[open_slot] <= open_priority;
-        is_blocked <= announce && is_first ? paused[frame_priority]
+        if (stores_priority) priorities[tail] <= open_priority;
+        is_blocked <= announce && whole == '0 && !closes ? paused[frame_priority]
             : paused[is_first_open ? open_priority : head_priority];
         head_priority <= is_first_open ? open_priority : priorities[head];
         if (rst) begin
-            waiting <= '0;
+            whole <= '0;
             head <= '0;
+            tail <= '0;
         end
     end
 
@@ -158,16 +156,20 @@ module buffer #(
         read_symbol <= memory_symbol;
     end
 
-    // Read side. `out_pointer` follows the symbols that come out and frees their room.
+    // Read side. A read moves the pointer on; two cycles later its symbol has come out, when
+    // `behind`, the pointer of the cycle before, is the place after it: `out_pointer`, which frees
+    // the room, follows it, and after an end so does the read pointer.
     logic is_reading, read_now, memory_valid;
+    pointer_t behind;
     assign frame_out = read_valid && read_symbol.is_end;
     always_ff @(posedge clk) begin
         is_reading <= (is_reading || take) && !frame_out && !rst;
         read_now <= read && is_reading && !frame_out && !rst;
         memory_valid <= read_now && !frame_out && !rst;
         read_valid <= memory_valid && !frame_out && !rst;
-        out_pointer <= out_pointer + pointer_t'(read_valid);
-        if (frame_out) read_pointer <= out_pointer + 1'b1;
+        behind <= read_pointer;
+        if (read_valid) out_pointer <= behind;
+        if (frame_out) read_pointer <= behind;
         else if (read_now) read_pointer <= read_pointer + 1'b1;
         if (rst) begin
             read_pointer <= '0;
@@ -242,22 +244,21 @@ module buffer #(
     logic [2:0] f_priorities[FRAMES];
     logic [7:0] f_paused;
     logic [INDEX-1:0] f_slot;
-    assign f_slot = head + INDEX'(waiting + (take ? change_taken : change)) + INDEX'(take)
-        - INDEX'(joins_early);
+    assign f_slot = tail + INDEX'(closes || take_open);
     always_ff @(posedge clk) begin
         if (announce && !has_no_slot) f_priorities[f_slot] <= frame_priority;
         f_paused <= paused;
     end
     pointer_t f_end[FRAMES], f_leaving_end;
     logic f_is_closed;      // f_leaving_end is known
-    logic [INDEX:0] f_whole; // frames that wait and have ended
+    logic [INDEX:0] f_waiting; // with the open frame
     logic f_takes_whole, f_joins_whole;
-    assign f_whole = waiting - (INDEX + 1)'(is_visible);
+    assign f_waiting = whole + (INDEX + 1)'(is_visible);
     assign f_takes_whole = take && !take_open;
     assign f_joins_whole = receives && ends && !gives_up && !keeps;
     always_ff @(posedge clk) begin
         for (int unsigned at = 0; at < FRAMES; at++) begin
-            if (f_joins_whole && (INDEX + 1)'(at) == f_whole - (INDEX + 1)'(f_takes_whole))
+            if (f_joins_whole && (INDEX + 1)'(at) == whole - (INDEX + 1)'(f_takes_whole))
                 f_end[at] <= f_position;
             else if (f_takes_whole && at + 1 < FRAMES) f_end[at] <= f_end[(at + 1) % FRAMES];
         end
@@ -273,7 +274,7 @@ module buffer #(
         f_expected = f_is_closed ? f_one << f_leaving_end[ADDRESS-1:0] : '0;
         f_ordered = !f_is_closed || pointer_t'(f_leaving_end - f_read) < pointer_t'(BYTES);
         f_last = f_is_closed ? f_leaving_end : f_read - 1'b1;
-        for (int unsigned at = 0; at < FRAMES; at++) if ((INDEX + 1)'(at) < f_whole) begin
+        for (int unsigned at = 0; at < FRAMES; at++) if ((INDEX + 1)'(at) < whole) begin
             f_expected |= f_one << f_end[at][ADDRESS-1:0];
             f_ordered &= pointer_t'(f_end[at] - f_read) < pointer_t'(BYTES)
                 && pointer_t'(f_end[at] - f_read) >= pointer_t'(f_last + 1'b1 - f_read);
@@ -284,8 +285,8 @@ module buffer #(
     logic f_same_priorities;
     always_comb begin
         f_same_priorities = 1'b1;
-        for (int unsigned at = 0; at < FRAMES; at++) if ((INDEX + 1)'(at) < waiting)
-            f_same_priorities &= (stores_priority && open_slot == INDEX'(head + INDEX'(at))
+        for (int unsigned at = 0; at < FRAMES; at++) if ((INDEX + 1)'(at) < f_waiting)
+            f_same_priorities &= (stores_priority && tail == INDEX'(head + INDEX'(at))
                 ? open_priority : priorities[INDEX'(head + INDEX'(at))])
                     == f_priorities[INDEX'(head + INDEX'(at))];
     end
@@ -313,30 +314,30 @@ module buffer #(
         a_end_will_come: assert (!is_reading || is_taken || f_ends != 0);
         // Whole-frame drop: all of the open frame is taken back, and it is reported once.
         a_taken_back: assert (write_pointer == f_position && out_pointer == f_read);
-        a_back_to_start: assert (!is_open || is_taken || start_now == f_committed);
+        a_back_to_start: assert (!is_open || is_taken || start == f_committed);
         a_dropped_is_empty: assert (!is_open || !is_dropped || f_open_count == 0);
         a_taken_is_kept: assert (!is_taken || (is_open && !is_dropped && !is_visible));
         a_one_report: assert ((full_drop || bad_drop) == f_drops_end && !(full_drop && bad_drop));
         a_priority: assert (!has_frame || f_take_age <= 5'd2
             || is_blocked == f_paused[f_priorities[head]]);
-        a_frames: assert (waiting <= (INDEX + 1)'(FRAMES) && has_frame == (waiting != 0));
+        a_frames: assert (f_waiting <= (INDEX + 1)'(FRAMES) && has_frame == (f_waiting != 0));
         a_stored_waits: assert (!is_open || !f_open_stored || (!is_visible && !is_taken));
         a_no_whole_frame_lost: assert (f_ends == f_expected && f_ordered
-            && (is_taken ? f_whole == 0 && !f_is_closed : f_last == f_committed - 1'b1));
+            && (is_taken ? whole == 0 && !f_is_closed : f_last == f_committed - 1'b1));
         i_closed_frame: assert (f_is_closed == (is_reading && !is_taken));
         // What the induction needs.
-        i_pointer: assert (read_pointer == f_place1);
+        i_pointer: assert (read_pointer == f_place1 && (!read_valid || behind == f_read + 1'b1));
         i_end_out: assert (!is_reading || is_taken || f_committed != f_read);
         i_open: assert ((!is_visible && !is_taken) || (is_open && !is_dropped));
         i_closed: assert (is_open || f_open_count == 0);
-        i_slot: assert (!may_join || waiting != (INDEX + 1)'(FRAMES));
+        i_slot: assert (!has_slot || whole != (INDEX + 1)'(FRAMES));
+        i_tail: assert (tail == INDEX'(head + INDEX'(whole)));
         i_priorities: assert (f_same_priorities);
-        i_head_priority: assert (waiting == 0 || f_take_age == 5'd1 || is_first_open
+        i_head_priority: assert (f_waiting == 0 || f_take_age == 5'd1 || is_first_open
             || head_priority == f_priorities[head]);
-        i_open_priority: assert (!may_join || (stores_priority ? open_priority
-            : priorities[open_slot]) == f_priorities[open_slot]);
-        i_visible: assert (!is_visible || waiting != 0);
-        i_taken: assert (!is_taken || (is_reading && f_cut && waiting == 0 && f_ends == 0));
+        i_open_priority: assert (!has_slot || is_visible || (stores_priority ? open_priority
+            : priorities[tail]) == f_priorities[tail]);
+        i_taken: assert (!is_taken || (is_reading && f_cut && f_waiting == 0 && f_ends == 0));
         i_ram: assert (!f_in_ring || (stores && f_staged == f_index
             ? stored_symbol == f_symbol : memory[f_index[ADDRESS-1:0]] == f_symbol));
         i_ram_ends: assert (f_memory_ends == f_ends);
@@ -389,9 +390,9 @@ module buffer #(
     always_comb if (f_past && !rst) begin
         c_cut_through: cover (frame_out && f_cut && is_open);
         c_full: cover (full_drop);
-        c_bad: cover (bad_drop && waiting == 1);
+        c_bad: cover (bad_drop && f_waiting == 1);
         c_take_wins: cover (fails && take_open);
-        c_at_once: cover (announce && ends && joins_whole && take);
+        c_at_once: cover (announce && closes && !is_visible && take);
     end
 `endif
 endmodule
