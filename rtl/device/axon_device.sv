@@ -51,13 +51,17 @@ module axon_device #(
     logic [PORTS:0]               counter_read;
     logic [4:0]                   counter_index;
     logic [PORTS:0][31:0]         counter_data;
+    logic                         settings_clk;
+    clock_gate gate_of_settings (
+        .clk, .is_active(reg_write || reg_read || head_first != '0), .gated(settings_clk)
+    );
     registers #(
         .PORTS(PORTS), .HOP_BITS(HOP_BITS), .BUFFER_BYTES(BUFFER_BYTES), .ROUTES(ROUTES)
     ) settings (
-        .clk, .rst, .reg_address, .reg_write, .reg_write_data, .reg_read, .reg_read_data,
-        .ups(link_up), .kinds, .stores_frames, .frame_bytes_max, .bytes_max, .route_bytes_max,
-        .valid, .by_source, .head_first, .row_write, .attributes_write, .memory_write,
-        .write_address, .write_data, .counter_read, .counter_index, .counter_data
+        .clk(settings_clk), .rst, .reg_address, .reg_write, .reg_write_data, .reg_read,
+        .reg_read_data, .ups(link_up), .kinds, .stores_frames, .frame_bytes_max, .bytes_max,
+        .route_bytes_max, .valid, .by_source, .head_first, .row_write, .attributes_write,
+        .memory_write, .write_address, .write_data, .counter_read, .counter_index, .counter_data
     );
 
     // Between ingresses and egresses. Names with `to_` are by egress, then ingress.
@@ -75,12 +79,14 @@ module axon_device #(
         logic             rx_done, no_start;
         logic [7:0]       head_data;
         logic [13:0]      rx_bytes;
+        logic             rx_clk;
+        clock_gate rx_gate (.clk, .is_active(rx_dv[port]), .gated(rx_clk));
         axon::symbol_t    body;
         gmii_rx receiver (
-            .clk, .rst, .rxd(rxd[8*port +: 8]), .rx_dv(rx_dv[port]), .rx_er(rx_er[port]),
-            .bytes_max(bytes_max[port]), .head_valid, .head_data, .head_first(head_first[port]),
-            .head_end, .body_valid, .body, .frame_done(rx_done), .frame_bytes(rx_bytes),
-            .is_bad_fcs, .is_runt, .is_giant, .no_start
+            .clk(rx_clk), .rst, .rxd(rxd[8*port +: 8]), .rx_dv(rx_dv[port]),
+            .rx_er(rx_er[port]), .bytes_max(bytes_max[port]), .head_valid, .head_data,
+            .head_first(head_first[port]), .head_end, .body_valid, .body, .frame_done(rx_done),
+            .frame_bytes(rx_bytes), .is_bad_fcs, .is_runt, .is_giant, .no_start
         );
 
         // Flow control will take MAC control frames.
@@ -94,9 +100,9 @@ module axon_device #(
         axon::drop_t      ingress_drop, drop;
         axon::punt_t      ingress_punt, punt;
         ingress #(.PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES)) ingress_of_port (
-            .clk, .rst, .port(4'(port)), .head_valid, .head_data, .head_first(head_first[port]),
-            .head_end, .body_valid, .body, .is_bad_fcs, .is_runt, .is_giant,
-            .kind(axon::port_kind_t'(kinds[port])), .stores_frames(stores_frames[port]),
+            .clk(rx_clk), .rst, .port(4'(port)), .head_valid, .head_data,
+            .head_first(head_first[port]), .head_end, .body_valid, .body, .is_bad_fcs, .is_runt,
+            .is_giant, .kind(axon::port_kind_t'(kinds[port])), .stores_frames(stores_frames[port]),
             .frame_bytes_max(frame_bytes_max[port]),
             .route_bytes_max({2'd0, route_bytes_max[port]}), .kinds, .ups(link_up),
             .valid(valid[port]), .by_source(by_source[port]), .row_write(row_write[port]),
@@ -137,8 +143,8 @@ module axon_device #(
         );
 
         fates fate (
-            .clk, .rst, .ingress_drop_valid, .ingress_drop, .ingress_punt_valid, .ingress_punt,
-            .ends_at_output((write != '0 || write_cpu[port]) && symbol.is_end),
+            .clk(rx_clk), .rst, .ingress_drop_valid, .ingress_drop, .ingress_punt_valid,
+            .ingress_punt, .ends_at_output((write != '0 || write_cpu[port]) && symbol.is_end),
             .is_full_drop(full_drop_here != '0 || cpu_full_drop[port]),
             .is_bad_drop(bad_drop_here != '0 || cpu_bad_drop[port]),
             .drop_valid, .drop, .punt_valid(has_punt), .punt
@@ -160,15 +166,17 @@ module axon_device #(
         .full_drop(cpu_full_drop), .bad_drop(cpu_bad_drop), .punt_valid, .punt_symbol, .punt_ready,
         .occupancies(punt_occupancies)
     );
-    logic no_such_port;
+    logic no_such_port, cpu_clk;
+    clock_gate gate_of_cpu (.clk, .is_active(inject_valid || punt_valid), .gated(cpu_clk));
     inject #(.PORTS(PORTS)) injector (
-        .clk, .rst, .inject_valid, .inject_symbol, .inject_ready, .announce(inject_announce),
-        .write(inject_write), .symbol(injected), .no_such_port
+        .clk(cpu_clk), .rst, .inject_valid, .inject_symbol, .inject_ready,
+        .announce(inject_announce), .write(inject_write), .symbol(injected), .no_such_port
     );
     cpu_counters #(.PORTS(PORTS)) of_cpu (
-        .clk, .rst, .inject_valid(inject_valid && inject_ready), .inject_end(inject_symbol[8]),
-        .punt_valid(punt_valid && punt_ready), .punt_end(punt_symbol[8]), .no_such_port,
-        .full_drop(inject_full_drop), .bad_drop(inject_bad_drop), .port_down(inject_port_down),
+        .clk(cpu_clk), .rst, .inject_valid(inject_valid && inject_ready),
+        .inject_end(inject_symbol[8]), .punt_valid(punt_valid && punt_ready),
+        .punt_end(punt_symbol[8]), .no_such_port, .full_drop(inject_full_drop),
+        .bad_drop(inject_bad_drop), .port_down(inject_port_down),
         .read(counter_read[0]), .read_index(counter_index), .read_data(counter_data[0])
     );
 endmodule

@@ -83,7 +83,11 @@ module counters #(
     logic [31:0] value;
     assign takes = cleared[5] && !read;
     assign value = clears ? 32'd0 : memory[index];
-    always_ff @(posedge clk) begin
+    logic active_clk;
+    clock_gate gate (
+        .clk, .is_active(events != '0 || pending != '0 || read), .gated(active_clk)
+    );
+    always_ff @(posedge active_clk) begin
         pending <= (takes ? pending & ~taken : pending) | events;
         adds <= takes && pending != '0;
         clears <= !cleared[5];

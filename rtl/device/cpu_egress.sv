@@ -24,14 +24,22 @@ module cpu_egress #(
     input  wire logic                    punt_ready,
     output logic [PORTS-1:0][$clog2(BUFFER_BYTES):0] occupancies
 );
-    logic [PORTS-1:0] has_frame, take, read_valid;
+    logic [PORTS-1:0] has_frame, take, leaving, read_valid;
     logic [PORTS-1:0][8:0] read_symbol;
     logic read;
+
+    logic cpu_clk;
+    logic [PORTS-1:0] buffer_clk, is_busy;
+    assign is_busy = announce | write | has_frame | leaving;
+    clock_gate #(.CLOCKS(PORTS + 1)) gate (
+        .clk, .is_active({is_busy != '0 || punt_valid, is_busy}), .gated({cpu_clk, buffer_clk})
+    );
+
     for (genvar at = 0; at < PORTS; at++) begin : g_ingress
         /* verilator lint_off PINCONNECTEMPTY */ // no priorities; the end is in the symbol
         buffer #(.BYTES(BUFFER_BYTES)) buffer_of_ingress (
-            .clk, .rst, .announce(announce[at]), .frame_priority(3'd0), .is_stored(1'b1),
-            .paused(8'd0),
+            .clk(buffer_clk[at]), .rst, .announce(announce[at]), .frame_priority(3'd0),
+            .is_stored(1'b1), .paused(8'd0),
             .write(write[at]), .write_symbol(symbols[at]), .full_drop(full_drop[at]),
             .bad_drop(bad_drop[at]), .has_frame(has_frame[at]), .is_blocked(),
             .take(take[at]), .read(read), .read_valid(read_valid[at]),
@@ -42,7 +50,7 @@ module cpu_egress #(
     end
 
     // Turns. `is_after` are the inputs behind the last sender; they precede the others.
-    logic [PORTS-1:0] leaving, is_after, candidates;
+    logic [PORTS-1:0] is_after, candidates;
     logic is_idle;
     always_comb begin
         candidates = (has_frame & is_after) != '0 ? has_frame & is_after : has_frame;
@@ -60,7 +68,7 @@ module cpu_egress #(
         accepts = punt_valid && punt_ready;
         is_last = accepts && punt_symbol.is_end;
     end
-    always_ff @(posedge clk) begin
+    always_ff @(posedge cpu_clk) begin
         if (is_idle) leaving <= take;
         if (take != '0) is_after <= ~(take | (take - 1'b1));
         is_idle <= is_idle ? take == '0 : is_last;

@@ -55,10 +55,18 @@ module egress #(
     logic [7:0] held; // without a link all may be thrown away
     assign held = link_up ? paused : '0;
 
+    logic tx_clk;
+    logic [PORTS:0] buffer_clk, is_busy;
+    assign is_busy = {cpu_announce || cpu_write, announce | write} | has_frame | leaving;
+    clock_gate #(.CLOCKS(PORTS + 2)) gate (
+        .clk, .is_active({is_busy != '0 || tx_en, is_busy}), .gated({tx_clk, buffer_clk})
+    );
+
     for (genvar at = 0; at < PORTS; at++) begin : g_ingress
         buffer #(.BYTES(BUFFER_BYTES)) buffer_of_ingress (
-            .clk, .rst, .announce(announce[at]), .frame_priority(priorities[at]),
-            .is_stored(is_stored[at]), .paused(held), .write(write[at]), .write_symbol(symbols[at]),
+            .clk(buffer_clk[at]), .rst, .announce(announce[at]),
+            .frame_priority(priorities[at]), .is_stored(is_stored[at]), .paused(held),
+            .write(write[at]), .write_symbol(symbols[at]),
             .full_drop(full_drop[at]), .bad_drop(bad_drop[at]), .has_frame(has_frame[at]),
             .is_blocked(blocked[at]), .take(grant[at]), .read(read),
             .read_valid(symbol_valid[at]), .read_symbol(read_symbol[at]),
@@ -66,9 +74,9 @@ module egress #(
         );
     end
     buffer #(.BYTES(BUFFER_BYTES)) buffer_of_cpu (
-        .clk, .rst, .announce(cpu_announce), .frame_priority(cpu_priority), .is_stored(1'b1),
-        .paused(held), .write(cpu_write), .write_symbol(cpu_symbol), .full_drop(cpu_full_drop),
-        .bad_drop(cpu_bad_drop), .has_frame(has_frame[PORTS]),
+        .clk(buffer_clk[PORTS]), .rst, .announce(cpu_announce), .frame_priority(cpu_priority),
+        .is_stored(1'b1), .paused(held), .write(cpu_write), .write_symbol(cpu_symbol),
+        .full_drop(cpu_full_drop), .bad_drop(cpu_bad_drop), .has_frame(has_frame[PORTS]),
         .is_blocked(blocked[PORTS]), .take(grant[PORTS]),
         .read(read), .read_valid(symbol_valid[PORTS]),
         .read_symbol(read_symbol[PORTS]), .frame_out(frame_out[PORTS]),
@@ -87,7 +95,7 @@ module egress #(
     end
 
     scheduler #(.INPUTS(PORTS)) scheduler_of_buffers (
-        .clk, .rst, .has_frame(has_frame[PORTS-1:0]), .blocked(blocked[PORTS-1:0]),
+        .clk(tx_clk), .rst, .has_frame(has_frame[PORTS-1:0]), .blocked(blocked[PORTS-1:0]),
         .cpu_has_frame(has_frame[PORTS]), .cpu_blocked(blocked[PORTS]), .ready(tx_ready),
         .grant(grant[PORTS-1:0]), .cpu_grant(grant[PORTS]), .leaving(leaving[PORTS-1:0]),
         .cpu_leaving(leaving[PORTS]), .done(frame_done || drain_done),
@@ -95,12 +103,12 @@ module egress #(
     );
 
     gmii_tx transmitter (
-        .clk, .rst, .start(link_up && grant != '0), .ready(tx_ready), .read(tx_read), .symbol,
-        .symbol_valid(symbol_valid != '0), .txd, .tx_en, .tx_er, .frame_done, .frame_bytes,
+        .clk(tx_clk), .rst, .start(link_up && grant != '0), .ready(tx_ready), .read(tx_read),
+        .symbol, .symbol_valid(symbol_valid != '0), .txd, .tx_en, .tx_er, .frame_done, .frame_bytes,
         .is_poisoned
     );
 
-    always_ff @(posedge clk) begin
+    always_ff @(posedge tx_clk) begin
         if (grant != '0) begin
             is_draining <= !link_up;
             drain_wait <= 3'd5;

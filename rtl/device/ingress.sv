@@ -84,11 +84,17 @@ module ingress #(
         end
     end
 
+    // A decision needs its clock until its header has been pushed, 40 cycles after it is `first`.
+    logic decision_clk;
+    clock_gate gate_of_decision (
+        .clk, .is_active(is_deciding || is_full || (head_valid && head_index != 4'd15)),
+        .gated(decision_clk)
+    );
     logic [4:0]      memory_entry, memory_offset;
     logic [7:0]      memory_data;
     axon::decision_t decision, first;
     frame_decision #(.PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES)) decide (
-        .clk, .rst, .head_valid, .head_data, .head_index, .head_end, .is_deciding,
+        .clk(decision_clk), .rst, .head_valid, .head_data, .head_index, .head_end, .is_deciding,
         .kind(frame_kind), .route_bytes_max, .kinds, .ups, .valid, .by_source, .row_write,
         .attributes_write, .memory_write, .write_address, .write_data,
         .memory_entry, .memory_offset, .memory_data, .decides, .decision

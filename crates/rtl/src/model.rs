@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
 /// Version of the interface; that of `device.h`.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Ports in the structures of the interface.
 pub const PORTS_MAX: usize = 4;
 /// Bytes of the buffer of one ingress at one output, as `rtl/model/Makefile` sets them.
@@ -122,6 +122,7 @@ struct Raw {
 /// Functions of the shared library.
 struct Functions {
     free: unsafe extern "C" fn(*mut Raw),
+    run_all_clocks: unsafe extern "C" fn(*mut Raw),
     step: unsafe extern "C" fn(*mut Raw, *const Inputs, *mut Outputs),
     step_many: unsafe extern "C" fn(*mut Raw, *const Inputs, *mut Outputs, u64) -> u64,
 }
@@ -173,6 +174,7 @@ impl Model {
         let new: unsafe extern "C" fn() -> *mut Raw = function(&library, "axon_rtl_new")?;
         let functions = Functions {
             free: function(&library, "axon_rtl_free")?,
+            run_all_clocks: function(&library, "axon_rtl_run_all_clocks")?,
             step: function(&library, "axon_rtl_step")?,
             step_many: function(&library, "axon_rtl_step_many")?,
         };
@@ -195,6 +197,13 @@ impl Model {
     /// Returns the size of the device.
     pub const fn size(&self) -> Size {
         self.size
+    }
+
+    /// Makes the device run all its clocks from now on, also those of parts in which nothing
+    /// changes. That makes it slower, and no difference at the pins.
+    pub fn run_all_clocks(&mut self) {
+        // SAFETY: the device is alive.
+        unsafe { (self.functions.run_all_clocks)(self.device.as_ptr()) };
     }
 
     /// Runs one clock cycle and returns the output pins in it.

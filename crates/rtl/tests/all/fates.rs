@@ -3,7 +3,7 @@
 use crate::needs;
 use axon_node::{Action, Dataplane, Drop, Input, PortKind, Punt};
 use axon_plane::{PlaneConfig, PuntLimit};
-use axon_rtl::{ModelError, RtlDataplane};
+use axon_rtl::{Model, ModelError, RtlDataplane};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,16 +25,22 @@ pub fn config(hop_width: HopWidth) -> PlaneConfig {
     }
 }
 
-/// Returns the data plane in gates; `None` if its shared library is missing, which a line says.
-pub fn gates(width: HopWidth) -> Option<RtlDataplane> {
-    match RtlDataplane::new(config(width)) {
-        Ok(plane) => Some(plane),
+/// Returns a device; `None` if its shared library is missing, which a line says.
+pub fn model(width: HopWidth) -> Option<Model> {
+    match Model::load(width) {
+        Ok(model) => Some(model),
         Err(error @ ModelError::Missing { .. }) => {
             needs::skip(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Returns the data plane in gates; `None` if its shared library is missing, which a line says.
+pub fn gates(width: HopWidth) -> Option<RtlDataplane> {
+    let plane = RtlDataplane::with_model(model(width)?, config(width));
+    Some(plane.expect("the registers are of this version"))
 }
 
 /// A frame that has left a data plane.

@@ -1,6 +1,7 @@
 //! Tests of the data plane in gates, with the simulated device. They need the shared libraries that
 //! `make rtl-model` builds, and are skipped without.
 
+mod clocks;
 mod fates;
 mod frames;
 mod fuzz;
