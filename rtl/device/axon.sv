@@ -86,7 +86,7 @@ package axon;
         header_fields_t header;      // of the header as it came: HOP, STRIP, and errors; otherwise
                                      // only header_bytes: PUSH: those to prepend; RAW and drops:
                                      // the least length of a frame that is not malformed
-        logic [4:0]     entry;       // of route memory: PUSH
+        logic [1:0]     place;       // of the header in routes: PUSH
         logic           rewrites_destination; // PUSH: the entry holds another destination
         logic           is_limited;  // the Ethernet frame must keep to frame_bytes_max
         logic [2:0]     frame_priority; // priority under which the frame is queued

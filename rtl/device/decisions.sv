@@ -17,40 +17,26 @@ module decisions #(
     input  wire logic            rst,
     input  wire logic            write,       // never while is_full
     input  wire axon::decision_t decision,
+    input  wire logic [PORTS:0]  decided_begins, // outputs at which it begins to leave at once
     output logic                 is_full,
     output logic                 first_valid,
     output axon::decision_t      first,
     output logic [PORTS:0]       begins,      // bit PORTS: the CPU
     input  wire logic            done         // `first` is done with
 );
-    function automatic logic [PORTS:0] outputs(
-        input logic is_drop, input axon::operation_t operation, input axon::output_t to
-    );
-        outputs = '0;
-        if (!is_drop && operation != axon::STRIP) begin
-            for (int unsigned at = 0; at < PORTS; at++) outputs[at] = to == 4'(at);
-            outputs[PORTS] = to == axon::CPU;
-        end
-    endfunction
-
+    // What comes next is the second if there is one, else what is decided. Contents of places that
+    // are not valid do not matter: so the decision, which is late, meets one multiplexer only.
     axon::decision_t second;
+    logic [PORTS:0]  second_begins;
+    logic            moves; // `first` is free
+    assign moves = done || !first_valid;
     always_ff @(posedge clk) begin
-        begins <= done && is_full ? outputs(second.is_drop, second.operation, second.to) : '0;
-        if (done) begin
-            first_valid <= is_full;
-            first <= second;
-            is_full <= 1'b0;
-        end
-        if (write) begin
-            if (!first_valid || (done && !is_full)) begin
-                first_valid <= 1'b1;
-                first <= decision;
-                begins <= outputs(decision.is_drop, decision.operation, decision.to);
-            end else begin
-                is_full <= 1'b1;
-                second <= decision;
-            end
-        end
+        if (moves) first <= is_full ? second : decision;
+        if (!is_full) {second, second_begins} <= {decision, decided_begins};
+        if (is_full) begins <= done ? second_begins : '0;
+        else begins <= write && moves ? decided_begins : '0;
+        if (moves) first_valid <= is_full || write;
+        is_full <= is_full ? !done : write && !moves;
         if (rst) begin
             first_valid <= 1'b0;
             begins <= '0;

@@ -22,7 +22,8 @@ module forward #(
     input  wire logic [PORTS-1:0][1:0] kinds,     // axon::port_kind_t of each port
     input  wire logic [PORTS-1:0]      ups,       // carrier
     input  wire logic [15:0]           route_bytes_max,
-    output axon::decision_t            decision
+    output axon::decision_t            decision,
+    output logic [PORTS:0]             begins     // see decisions
 );
     localparam logic [HOP_BITS-1:0] CONTROL = '1;
 
@@ -59,6 +60,9 @@ module forward #(
         strips = !is_ended && to_host && is_ethernet;
         punts_error = is_ended || (to_host && !is_ethernet);
         takes_hop = !is_ended && !strips;
+        begins[PORTS] = !is_refused && (punts_error || to_control);
+        for (int unsigned at = 0; at < PORTS; at++) begins[at] = !is_refused && !is_ended
+            && hop == HOP_BITS'(at) && kinds[at] == axon::PORT_AXON;
         decision = '0;
         decision.header = header;
         decision.frame_priority = header.frame_priority;
@@ -115,6 +119,7 @@ module forward #(
         end
     end
     logic is_punt;
+    logic [PORTS:0] f_begins;
     assign is_punt = step == PUNT_RAW || step == PUNT_HOP;
     always_comb begin
         a_drop: assert (decision.is_drop == (step == DROP));
@@ -132,6 +137,11 @@ module forward #(
                 == (step == PUNT_HOP || step == EGRESS));
             a_limited: assert (decision.is_limited == (step == STRIPPED));
         end
+        f_begins = '0;
+        for (int unsigned at = 0; at < PORTS; at++)
+            f_begins[at] = step == EGRESS && hop == HOP_BITS'(at);
+        f_begins[PORTS] = is_punt;
+        a_begins: assert (begins == f_begins);
         if (is_punt)
             a_punt: assert (decision.punt
                 == (is_error ? axon::PUNT_ERROR : axon::PUNT_ADDRESSED));

@@ -36,11 +36,12 @@ module frame_decision #(
     input  wire logic                  memory_write,
     input  wire logic [9:0]            write_address,
     input  wire logic [31:0]           write_data,
-    input  wire logic [4:0]            memory_entry,
+    input  wire logic [1:0]            memory_place,
     input  wire logic [4:0]            memory_offset,
     output logic [7:0]                 memory_data,
     output logic                       decides,
-    output axon::decision_t            decision     // with decides
+    output axon::decision_t            decision,    // with decides
+    output logic [PORTS:0]             begins       // with decides: see decisions
 );
     // An Axon packet.
     axon::header_fields_t header;
@@ -50,8 +51,10 @@ module frame_decision #(
         .clk, .head_valid, .head_data, .head_index, .header, .is_axon, .is_valid, .hop_valid, .hop
     );
     axon::decision_t packet_decided;
+    logic [PORTS:0]  packet_begins, ethernet_begins;
     forward #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) forward_packet (
-        .header, .is_valid, .hop, .kinds, .ups, .route_bytes_max, .decision(packet_decided)
+        .header, .is_valid, .hop, .kinds, .ups, .route_bytes_max,
+        .decision(packet_decided), .begins(packet_begins)
     );
     always_ff @(posedge clk) is_packet <= kind == axon::PORT_AXON && is_axon;
 
@@ -62,23 +65,28 @@ module frame_decision #(
         .is_multicast, .is_link_local, .is_mac_control, .verdict_valid
     );
     logic          route_done, route_hit, has_header, rewrites_destination;
-    logic [4:0]    route_entry, route_header_bytes;
+    logic [4:0]    route_header_bytes;
+    logic [1:0]    route_place;
     logic [2:0]    route_priority;
-    axon::output_t route_to;
-    routes #(.ROUTES(ROUTES)) route_table (
+    axon::output_t  route_to;
+    logic [PORTS:0] route_reaches;
+    /* verilator lint_off PINCONNECTEMPTY */ // the entry matters to its header only
+    routes #(.PORTS(PORTS), .ROUTES(ROUTES)) route_table (
         .clk, .rst, .head_valid, .head_data, .head_index, .done(route_done), .hit(route_hit),
-        .entry(route_entry), .to(route_to), .frame_priority(route_priority),
+        .entry(), .place(route_place), .keeps(decides), .to(route_to),
+        .reaches(route_reaches), .frame_priority(route_priority),
         .header_bytes(route_header_bytes), .has_header, .rewrites_destination,
-        .memory_entry, .memory_offset, .memory_data,
+        .memory_place, .memory_offset, .memory_data,
         .valid, .by_source, .row_write, .attributes_write, .memory_write,
         .write_address, .write_data
     );
+    /* verilator lint_on PINCONNECTEMPTY */
     axon::decision_t ethernet_decided;
     ethernet_decision #(.PORTS(PORTS)) decide_frame (
         .kind, .is_multicast, .is_link_local, .is_mac_control,
-        .route_hit, .route_entry, .route_to, .route_priority, .route_header_bytes,
+        .route_hit, .route_place, .route_to, .route_reaches, .route_priority, .route_header_bytes,
         .route_has_header(has_header), .route_rewrites_destination(rewrites_destination),
-        .kinds, .ups, .decision(ethernet_decided)
+        .kinds, .ups, .decision(ethernet_decided), .begins(ethernet_begins)
     );
 
     logic is_frame_ready;
@@ -86,6 +94,7 @@ module frame_decision #(
         is_frame_ready = !is_packet && verdict_valid && (route_done || kind != axon::PORT_HOST);
         decides = is_deciding && ((is_packet && hop_valid) || is_frame_ready || head_end);
         decision = is_packet ? packet_decided : ethernet_decided;
+        begins = head_end && !is_frame_ready ? '0 : is_packet ? packet_begins : ethernet_begins;
         if (head_end && !is_frame_ready) begin // too short to be decided on
             decision.is_drop = 1'b1;
             decision.drop = kind == axon::PORT_UNKNOWN && !is_link_local

@@ -141,6 +141,7 @@ module gmii_rx (
     logic [14:0] f_bytes; // bytes so far
     logic f_dv, f_error;  // rx_dv before; an rx_er in this carrier event
     logic [2:0] f_low;    // cycles without rx_dv before this event, up to 4
+    logic [2:0] f_quiet;  // cycles without a byte in `head` before this one, up to 7
     assign f_bytes = f_heads == '1 ? f_heads : f_heads + 15'(head_valid);
     always_ff @(posedge clk) begin
         if (rst) f_open <= 1'b0;
@@ -151,6 +152,7 @@ module gmii_rx (
         if (is_start) f_bodies <= 14'd0;
         else if (body_valid && !body.is_end) f_bodies <= f_bodies + 14'd1;
         if (head_valid && f_heads == {1'b0, f_index}) f_byte <= head_data;
+        f_quiet <= head_valid ? 3'd0 : f_quiet == 3'd7 ? f_quiet : f_quiet + 3'd1;
         f_dv <= rx_dv;
         f_error <= rx_dv && (f_error || rx_er);
         if (rst) f_low <= 3'd0;
@@ -163,6 +165,7 @@ module gmii_rx (
         if (body_valid) a_body_in_a_frame: assert (f_open && body.is_end == frame_done);
         if (is_start) a_end_before_next: assert (!f_open && !body_valid && filled == 4'd0);
         if (is_start) a_start_after_gap: assert (f_low == 3'd4);
+        if (head_first) a_rest_after_a_frame: assert (head_valid && f_quiet >= 3'd6);
         if (head_end) a_end_by_head_end: assert (!f_open || frame_done);
         if (head_valid) a_head_in_a_frame: assert (state == FRAME || $past(state) == FRAME);
         a_one_flag_set: assert (frame_done || !(is_runt || is_giant || is_bad_fcs));

@@ -90,20 +90,23 @@ module ingress #(
         .clk, .is_active(is_deciding || is_full || (head_valid && head_index != 4'd15)),
         .gated(decision_clk)
     );
-    logic [4:0]      memory_entry, memory_offset;
+    logic [1:0]      memory_place;
+    logic [4:0]      memory_offset;
     logic [7:0]      memory_data;
     axon::decision_t decision, first;
+    logic [PORTS:0]  decided_begins;
     frame_decision #(.PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES)) decide (
         .clk(decision_clk), .rst, .head_valid, .head_data, .head_index, .head_end, .is_deciding,
         .kind(frame_kind), .route_bytes_max, .kinds, .ups, .valid, .by_source, .row_write,
         .attributes_write, .memory_write, .write_address, .write_data,
-        .memory_entry, .memory_offset, .memory_data, .decides, .decision
+        .memory_place, .memory_offset, .memory_data, .decides, .decision,
+        .begins(decided_begins)
     );
     logic           first_valid, decision_done;
     logic [PORTS:0] begins;
     decisions #(.PORTS(PORTS)) queue (
-        .clk, .rst, .write(decides), .decision, .is_full, .first_valid, .first, .begins,
-        .done(decision_done)
+        .clk, .rst, .write(decides), .decision, .decided_begins, .is_full, .first_valid, .first,
+        .begins, .done(decision_done)
     );
 
     // The frame itself. Its end says why it is bad.
@@ -128,7 +131,7 @@ module ingress #(
     rewrite #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) rewriter (
         .clk, .rst, .port, .frame_bytes_max, .decision_valid(first_valid), .decision(first),
         .begins, .decision_done, .window_valid, .symbol_0, .symbol_1, .data_2, .advance,
-        .memory_entry, .memory_offset, .memory_data, .announce, .cpu_announce, .frame_priority,
+        .memory_place, .memory_offset, .memory_data, .announce, .cpu_announce, .frame_priority,
         .write, .cpu_write, .mac_control_valid, .symbol, .drop_valid(is_dropped),
         .drop(drop_reason), .punt_valid, .punt
     );

@@ -147,7 +147,7 @@ class Bench:
             await self.write("attributes", number, word)
             entry = header.ljust(24, b"\xee") + (route.true_destination or bytes(6))
             for offset, byte in enumerate(entry):
-                await self.write("memory", number << 5 | offset, byte)
+                await self.write("memory", number << 5 | offset, byte * 0x01010101)
         self.drive(
             valid=(1 << len(ingress.routes)) - 1,
             by_source=sum((r.source is not None) << n for n, r in enumerate(ingress.routes)),

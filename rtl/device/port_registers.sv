@@ -1,6 +1,6 @@
 // Registers of a port: see registers.toml.
 //
-// Timing: a write in cycle t is in the outputs in t + 1.
+// Timing: a write in cycle t is in the outputs in t + 1. `word` comes in the cycle after `read`.
 
 `default_nettype none
 
@@ -12,7 +12,9 @@ module port_registers #(
     input  wire logic              write,
     input  wire logic [11:0]       write_address,
     input  wire logic [31:0]       write_data,
-    output logic [7:0][31:0]       words,           // all registers, by offset
+    input  wire logic              read,
+    input  wire logic [7:0]        picks,           // which of the registers, one bit
+    output logic [31:0]            word,            // 0 if none is read
     input  wire logic              up,
     output logic [1:0]             kind,
     output logic                   stores_frames,
@@ -46,14 +48,15 @@ module port_registers #(
         end
     end
 
-    always_comb begin
-        words[register_map::PORT_KIND[2:0]] = 32'(kind);
-        words[register_map::PORT_UP[2:0]] = 32'(up);
-        words[register_map::PORT_IS_STORED[2:0]] = 32'(stores_frames);
-        words[register_map::PORT_FRAME_BYTES_MAX[2:0]] = 32'(frame_bytes_max);
-        words[register_map::PORT_BYTES_MAX[2:0]] = 32'(bytes_max);
-        words[register_map::PORT_ROUTE_BYTES_MAX[2:0]] = 32'(route_bytes_max);
-        words[register_map::PORT_VALID[2:0]] = 32'(valid);
-        words[register_map::PORT_BY_SOURCE[2:0]] = 32'(by_source);
+    always_ff @(posedge clk) begin
+        word <= ({32{picks[register_map::PORT_KIND[2:0]]}} & 32'(kind))
+            | ({32{picks[register_map::PORT_UP[2:0]]}} & 32'(up))
+            | ({32{picks[register_map::PORT_IS_STORED[2:0]]}} & 32'(stores_frames))
+            | ({32{picks[register_map::PORT_FRAME_BYTES_MAX[2:0]]}} & 32'(frame_bytes_max))
+            | ({32{picks[register_map::PORT_BYTES_MAX[2:0]]}} & 32'(bytes_max))
+            | ({32{picks[register_map::PORT_ROUTE_BYTES_MAX[2:0]]}} & 32'(route_bytes_max))
+            | ({32{picks[register_map::PORT_VALID[2:0]]}} & 32'(valid))
+            | ({32{picks[register_map::PORT_BY_SOURCE[2:0]]}} & 32'(by_source));
+        if (!read) word <= 32'd0;
     end
 endmodule

@@ -2,10 +2,10 @@
 // frame without a route the default header: no forward hop, the ingress port as the only reverse
 // hop. It also holds the destination that an entry may give the frame.
 //
-// Timing: route memory with the register behind it is two cycles late. `asks_first` in cycle t asks
-// for the first byte of the header (of 6 bytes or more, or none: then for the destination), and
-// each cycle after it for the next; `header_data` is the first byte in t + 2. `is_last` comes with
-// the last byte of the header; the destination follows it.
+// Timing: a byte of routes with the register behind it is two cycles late. `asks_first` in cycle t
+// asks for the first byte of the header (of 6 bytes or more, or none: then for the destination),
+// and each cycle after it for the next; `header_data` is the first byte in t + 2. `is_last` comes
+// with the last byte of the header; the destination follows it.
 
 `default_nettype none
 
@@ -16,12 +16,12 @@ module pushed_header #(
     input  wire axon::output_t   port,             // of the ingress
     input  wire logic            is_miss,          // the frame gets the default header
     input  wire logic [4:0]      header_bytes,     // otherwise: of that in the entry
-    input  wire logic [4:0]      entry,
+    input  wire logic [1:0]      place,            // of the entry's bytes in routes
     input  wire logic            asks_first,
-    output logic [4:0]           memory_entry,     // of routes
+    output logic [1:0]           memory_place,     // of routes
     output logic [4:0]           memory_offset,
     input  wire logic [7:0]      memory_data,
-    output logic [4:0]           pushed_bytes,     // length of the header
+    output logic [4:0]           pushed_bytes,     // length of the header, a cycle late
     output logic [7:0]           header_data,
     output logic                 is_last,
     output logic [7:0]           route_data        // as it comes from the entry
@@ -35,14 +35,15 @@ module pushed_header #(
     logic       is_bare, asks_last, asked_last;
     logic [4:0] offset, offset_after; // to ask for next, and then
     always_comb begin
-        pushed_bytes = is_miss ? DEFAULT_BYTES : header_bytes;
-        is_bare = pushed_bytes == 5'd0;
-        memory_entry = entry;
+        is_bare = !is_miss && header_bytes == 5'd0;
+        memory_place = place;
         memory_offset = !asks_first ? offset : is_bare ? DESTINATION : 5'd0;
-        offset_after = memory_offset + 5'd1;
-        asks_last = offset_after == pushed_bytes;
+        // The first byte is never the last; what follows it is known without an adder.
+        asks_last = !asks_first && offset + 5'd1 == pushed_bytes;
+        offset_after = !asks_first ? offset + 5'd1 : is_bare ? DESTINATION + 5'd1 : 5'd1;
     end
     always_ff @(posedge clk) begin
+        pushed_bytes <= is_miss ? DEFAULT_BYTES : header_bytes;
         route_data <= memory_data;
         offset <= asks_last ? DESTINATION : offset_after;
         asked_last <= asks_last;

@@ -39,31 +39,40 @@ module registers #(
     output logic [PORTS-1:0]             attributes_write,
     output logic [PORTS-1:0]             memory_write,
     output logic [9:0]                   write_address,
-    output logic [31:0]                  write_data,
+    output logic [31:0]                  write_data,  // memory_write: four times the byte
     // Counters: bit 0 is of the CPU, bit p + 1 of port p. The data follow after two cycles, and
     // are 0 where nothing is read.
     output logic [PORTS:0]               counter_read,
     output logic [4:0]                   counter_index,
     input  wire logic [PORTS:0][31:0]    counter_data
 );
-    localparam int unsigned PORT_BITS = PORTS == 1 ? 1 : $clog2(PORTS);
-
-    // Bus registers. That of a write holds until the next write.
-    logic [15:0] written, address;
-    logic        writes;
-    always_ff @(posedge clk) begin
-        if (reg_write) {written, write_data} <= {reg_address, reg_write_data};
-        writes <= reg_write && !rst;
-        address <= reg_address;
-    end
-    assign write_address = written[9:0];
-    assign counter_index = reg_address[register_map::COUNTERS_BITS-1:0];
-
     function automatic logic is_table(
         input logic [11:0] offset, input logic [11:0] start, input int unsigned bits
     );
         is_table = (offset ^ start) >> bits == 12'd0;
     endfunction
+
+    // Bus registers. That of a write holds until the next write. Of a read they hold which register
+    // of its block is read, and which block, if it is a register.
+    logic [15:0]    written;
+    logic           writes;
+    logic [7:0]     picks;
+    logic [PORTS:0] is_read;
+    always_ff @(posedge clk) begin
+        if (reg_write) begin
+            written <= reg_address;
+            write_data <= reg_write_data;
+            // The byte of a route goes to any of four places of a word.
+            if (is_table(reg_address[11:0], register_map::TABLE_MEMORY,
+                register_map::TABLE_MEMORY_BITS)) write_data <= {4{reg_write_data[7:0]}};
+        end
+        writes <= reg_write && !rst;
+        picks <= 8'd1 << reg_address[2:0];
+        for (int unsigned at = 0; at <= PORTS; at++)
+            is_read[at] <= reg_address[15:3] == {4'(at), 9'd0};
+    end
+    assign write_address = written[9:0];
+    assign counter_index = reg_address[register_map::COUNTERS_BITS-1:0];
 
     logic is_attributes, is_memory, is_row, reads_counter;
     always_comb begin
@@ -77,8 +86,8 @@ module registers #(
     end
 
     // Ports.
-    logic [PORTS-1:0]            is_row_of;
-    logic [PORTS-1:0][7:0][31:0] words;
+    logic [PORTS-1:0]       is_row_of;
+    logic [PORTS-1:0][31:0] words;
     assign counter_read[0] = reg_address[15:12] == 4'd0 && reads_counter;
     for (genvar port = 0; port < PORTS; port++) begin : ports
         logic is_written;
@@ -89,7 +98,7 @@ module registers #(
         assign counter_read[port+1] = reg_address[15:12] == 4'(port + 1) && reads_counter;
         port_registers #(.ROUTES(ROUTES)) of_port (
             .clk, .rst, .write(writes && is_written), .write_address(written[11:0]), .write_data,
-            .words(words[port]), .up(ups[port]), .kind(kinds[port]),
+            .read(is_read[port+1]), .picks, .word(words[port]), .up(ups[port]), .kind(kinds[port]),
             .stores_frames(stores_frames[port]), .frame_bytes_max(frame_bytes_max[port]),
             .bytes_max(bytes_max[port]), .route_bytes_max(route_bytes_max[port]),
             .valid(valid[port]), .by_source(by_source[port])
@@ -100,27 +109,23 @@ module registers #(
         .row_write
     );
 
-    // Reads: registers are the first eight words of a block. All that is not addressed is 0.
-    logic [31:0] device_word, word;
-    logic        is_register;
-    always_comb begin
-        case (address[2:0])
-            register_map::DEVICE_MAGIC[2:0]: device_word = register_map::DEVICE_MAGIC_VALUE;
-            register_map::DEVICE_VERSION[2:0]: device_word = register_map::DEVICE_VERSION_VALUE;
-            register_map::DEVICE_PORTS[2:0]: device_word = PORTS;
-            register_map::DEVICE_HOP_BITS[2:0]: device_word = HOP_BITS;
-            register_map::DEVICE_BUFFER_BYTES[2:0]: device_word = BUFFER_BYTES;
-            register_map::DEVICE_ROUTES[2:0]: device_word = ROUTES;
-            default: device_word = 32'd0;
-        endcase
-        is_register = address[11:3] == 9'd0 && address[15:12] <= 4'(PORTS);
-        reg_read_data = word;
-        for (int unsigned at = 0; at <= PORTS; at++)
-            reg_read_data = reg_read_data | counter_data[at];
-    end
+    // Reads. Each block gives its word; all that is not read is 0.
+    logic [31:0] device_word;
     always_ff @(posedge clk) begin
-        word <= address[15:12] == 4'd0 ? device_word
-            : words[PORT_BITS'(address[15:12] - 4'd1)][address[2:0]];
-        if (!is_register) word <= 32'd0;
+        device_word <= 32'd0;
+        if (picks[register_map::DEVICE_MAGIC[2:0]])
+            device_word <= register_map::DEVICE_MAGIC_VALUE;
+        if (picks[register_map::DEVICE_VERSION[2:0]])
+            device_word <= register_map::DEVICE_VERSION_VALUE;
+        if (picks[register_map::DEVICE_PORTS[2:0]]) device_word <= PORTS;
+        if (picks[register_map::DEVICE_HOP_BITS[2:0]]) device_word <= HOP_BITS;
+        if (picks[register_map::DEVICE_BUFFER_BYTES[2:0]]) device_word <= BUFFER_BYTES;
+        if (picks[register_map::DEVICE_ROUTES[2:0]]) device_word <= ROUTES;
+        if (!is_read[0]) device_word <= 32'd0;
+    end
+    always_comb begin
+        reg_read_data = device_word | counter_data[PORTS];
+        for (int unsigned at = 0; at < PORTS; at++)
+            reg_read_data = reg_read_data | words[at] | counter_data[at];
     end
 endmodule

@@ -109,6 +109,8 @@ async def all_other_addresses_do_nothing(dut):
         if expected:
             length = next(t["length"] for t in MAP["table"] if t["name"] == expected[0])
             assert int(dut.write_address.value) % length == expected[2]
+            if expected[0] == "memory":  # a byte, four times
+                data = (data & 0xFF) * 0x01010101
             assert int(dut.write_data.value) == data
     await cycle(dut)
     for port in range(PORTS):

@@ -32,7 +32,7 @@ module rewrite #(
     input  wire axon::symbol_t   symbol_1,
     input  wire logic [7:0]      data_2,
     output logic                 advance,
-    output logic [4:0]           memory_entry,    // of routes
+    output logic [1:0]           memory_place,    // of routes
     output logic [4:0]           memory_offset,
     input  wire logic [7:0]      memory_data,
     output logic [PORTS-1:0]     announce,
@@ -80,9 +80,9 @@ module rewrite #(
     logic       is_last_pushed;
     pushed_header #(.HOP_BITS(HOP_BITS)) header (
         .clk, .port, .is_miss(to_cpu && decision.punt == axon::PUNT_MISS),
-        .header_bytes(decision.header.header_bytes[4:0]), .entry(decision.entry),
+        .header_bytes(decision.header.header_bytes[4:0]), .place(decision.place),
         .asks_first(state == IDLE || (state == DESCRIPTOR && !is_second)),
-        .memory_entry, .memory_offset, .memory_data, .pushed_bytes, .header_data,
+        .memory_place, .memory_offset, .memory_data, .pushed_bytes, .header_data,
         .is_last(is_last_pushed), .route_data
     );
     take_hop #(.HOP_BITS(HOP_BITS)) take_hop_of_byte (
