@@ -84,12 +84,12 @@ module egress #(
     );
 
     // One frame leaves at a time, to the MAC or to nowhere.
-    axon::symbol_t symbol;
-    logic tx_read, tx_ready, is_draining, drain_done;
+    axon::symbol_t selected, symbol;
+    logic has_symbol, tx_read, tx_ready, is_draining, drain_done;
     logic [2:0] drain_wait; // the reader must stay behind the writer
     always_comb begin
-        symbol = '0;
-        for (int unsigned at = 0; at <= PORTS; at++) symbol |= read_symbol[at] & {9{leaving[at]}};
+        selected = '0;
+        for (int unsigned at = 0; at <= PORTS; at++) selected |= read_symbol[at] & {9{leaving[at]}};
         read = tx_read || (is_draining && drain_wait == 3'd0);
         drain_done = is_draining && frame_out != '0;
     end
@@ -104,11 +104,13 @@ module egress #(
 
     gmii_tx transmitter (
         .clk(tx_clk), .rst, .start(link_up && grant != '0), .ready(tx_ready), .read(tx_read),
-        .symbol, .symbol_valid(symbol_valid != '0), .txd, .tx_en, .tx_er, .frame_done, .frame_bytes,
+        .symbol, .symbol_valid(has_symbol), .txd, .tx_en, .tx_er, .frame_done, .frame_bytes,
         .is_poisoned
     );
 
     always_ff @(posedge tx_clk) begin
+        symbol <= selected;
+        has_symbol <= symbol_valid != '0 && !rst;
         if (grant != '0) begin
             is_draining <= !link_up;
             drain_wait <= 3'd5;

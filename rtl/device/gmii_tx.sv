@@ -6,9 +6,9 @@
 // byte in its place is sent with tx_er. A reset cuts a frame short.
 //
 // Timing, `start` in cycle 0: preamble in the output register in cycles 1 to 7, SFD in 8, byte k in
-// 9 + k. `read` is high from cycle 5 until the cycle in which the end is at `symbol`; a symbol
-// comes READ_LATENCY = 3 cycles after its read: byte k is read in cycle 5 + k and used in 8 + k.
-// The three reads before `read` falls are beyond the end. `ready` comes back in the 12th
+// 9 + k. `read` is high from cycle 4 until the cycle in which the end is at `symbol`; a symbol
+// comes 4 cycles after its read: byte k is read in cycle 4 + k and used in 8 + k. The four reads
+// before `read` falls are beyond the end. `ready` comes back in the 12th
 // cycle after the last byte of the FCS.
 
 `default_nettype none
@@ -28,7 +28,7 @@ module gmii_tx (
     output logic [13:0]      frame_bytes, // without FCS, with padding
     output logic             is_poisoned
 );
-    localparam logic [3:0] READ_AT = 4'd3;
+    localparam logic [3:0] READ_AT = 4'd2;
     localparam logic [3:0] SFD_AT = 4'd6;
     localparam logic [3:0] FCS_LAST = 4'd3;
     localparam logic [3:0] GAP_LAST = 4'd11;
@@ -181,10 +181,10 @@ module gmii_tx (
             a_poison: assert (is_poisoned == f_is_bad);
             a_length: assert (f_length == 6'd60);
         end
-        // `read` begins with the fifth cycle, and does not pause before the end has come.
+        // `read` begins with the fourth cycle, and does not pause before the end has come.
         if ($past(read) && !read) a_read_until_end: assert ($past(is_end));
         if ($past(is_end)) a_read_ends: assert (!read);
-        a_read_begins: assert ((read && !$past(read)) == (tx_en && f_sent == 4'd4));
+        a_read_begins: assert ((read && !$past(read)) == (tx_en && f_sent == 4'd3));
         if (state == BODY) a_read_in_body: assert (read);
         // Relations that the induction needs.
         i_state: assert (state <= GAP);

@@ -5,7 +5,7 @@ import random
 import bench
 import cocotb
 
-LATENCY = 3  # cycles between `read` and the symbol
+LATENCY = 4  # cycles between `read` and the symbol
 PREAMBLE = b"\x55" * 7 + b"\xd5"
 INVERTED = bytes(range(255, -1, -1))
 
@@ -93,8 +93,8 @@ async def transmit(dut, frames, waits=None, missing=(), noise=False):
                 dut.start.value = 1
                 started = cycle
             waits[len(seen)] -= 1
-        if started is not None and cycle <= started + 5:
-            assert is_reading == (cycle == started + 5), f"cycle {cycle}"
+        if started is not None and cycle <= started + 4:
+            assert is_reading == (cycle == started + 4), f"cycle {cycle}"
         symbol = buffer.step(is_reading)
         asked = history.pop(0)
         history.append(is_reading)
