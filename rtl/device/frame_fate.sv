@@ -42,13 +42,15 @@ module frame_fate (
     logic        is_short; // remaining is not 0
     logic        is_last;  // remaining is 1
     assign due = is_idle && has_header ? header_bytes : ETHERNET_BYTES;
+    logic        restarts; // in the cycle in which the counter moves
+    assign restarts = is_idle || (skips && !symbol_0.is_end && is_last);
     assign is_last_skipped = skips && advance && !symbol_0.is_end && is_last;
-    always_ff @(posedge clk) begin
-        if (is_idle || is_last_skipped) begin
+    always_ff @(posedge clk) if (is_idle || advance) begin
+        if (restarts) begin
             remaining <= due;
             is_short <= due != 16'd0;
             is_last <= 1'b0; // a header of 1 byte is malformed
-        end else if (advance) begin
+        end else begin
             remaining <= remaining - 16'd1;
             is_last <= remaining == 16'd2;
             if (is_last) is_short <= 1'b0;

@@ -3,7 +3,7 @@
 // behind it.
 //
 // Timing: `is_long` holds for the bytes of the cycles before. The four bytes of a tag are added
-// with the last byte of its EtherType, so frame_bytes_max is at least 18.
+// with the byte behind its EtherType, so frame_bytes_max is at least 18.
 
 `default_nettype none
 
@@ -21,6 +21,7 @@ module frame_limits (
     logic [4:0]  index;   // of the byte, stays at 18
     logic [7:0]  previous;
     logic        is_tagged, is_vlan_tag, is_cn_tag;
+    logic        is_extended; // the byte before was the last of a tag's EtherType
     always_comb begin
         is_vlan_tag = index == TYPE
             && ({previous, data} == 16'h8100 || {previous, data} == 16'h88a8);
@@ -33,8 +34,10 @@ module frame_limits (
             allowed <= {2'b00, frame_bytes_max};
             index <= 5'd0;
             is_tagged <= 1'b0;
+            is_extended <= 1'b0;
         end else if (data_valid) begin
-            allowed <= allowed + (is_vlan_tag || is_cn_tag ? 16'd3 : 16'hffff);
+            is_extended <= is_vlan_tag || is_cn_tag;
+            allowed <= allowed + (is_extended ? 16'd3 : 16'hffff);
             if (index <= TAGGED_TYPE) index <= index + 5'd1;
             if (index == TYPE) is_tagged <= is_vlan_tag;
         end

@@ -31,16 +31,14 @@ module take_hop #(
     logic [11:0] hops_after;                 // from the next
     logic [11:0] hops_less;
     logic [11:0] forward_after, reverse_after;
-    logic        is_hops, is_last, is_inner; // in the forward list, at its end, before its end
+    logic        is_hops;
+    logic        is_last, is_inner;          // hops_left is 1, is more: registers beside it
     logic [1:0]  used;                       // hops that end in this byte
     always_comb begin
         ingress = port == axon::CPU ? CONTROL : 16'(port);
         hops_less = hops_left - 12'd1;
-        forward_after = hops_less; // no hop is before it
         reverse_after = reverse_count + 12'd1;
         is_hops = position >= 3'd6;
-        is_last = hops_left == 12'd1;
-        is_inner = hops_left[11:1] != 11'd0;
         used = HOP_BITS == 4 ? (is_hops ? 2'd2 : position == 3'd5 ? 2'd1 : 2'd0)
             : HOP_BITS == 8 ? {1'b0, is_hops} : {1'b0, position == 3'd7};
         hops_after = hops_left;
@@ -48,13 +46,18 @@ module take_hop #(
         else if (used == 2'd1 && (is_inner || is_last)) hops_after = hops_less;
     end
     always_ff @(posedge clk) begin
+        forward_after <= forward_count - 12'd1; // of a frame whose byte 2 comes later
         if (start) begin
             position <= 3'd0;
             hops_left <= forward_count;
+            is_last <= forward_count == 12'd1;
+            is_inner <= forward_count[11:1] != 11'd0;
         end else if (advance) begin
             position <= position == 3'd7 || (position == 3'd6 && HOP_BITS != 16)
                 ? 3'd6 : position + 3'd1;
             hops_left <= hops_after;
+            is_last <= hops_after == 12'd1;
+            is_inner <= hops_after[11:1] != 11'd0;
         end
     end
 
