@@ -16,13 +16,12 @@
 
 #include "Vaxon_model.h"
 #include "Vaxon_model___024root.h"
+#include "parts.h"
 #include "verilated.h"
 #include "verilated_syms.h"
 
-// Of the model that Verilator generates: finds the clocks that have risen; runs the logic of the
-// clocks in __VnbaTriggered. `eval` would do the same, and search for more.
+// Of the model that Verilator generates: finds the clocks that have risen.
 void Vaxon_model___024root___eval_triggers_vec__act(Vaxon_model___024root *);
-void Vaxon_model___024root___eval_nba(Vaxon_model___024root *);
 
 namespace {
 
@@ -33,19 +32,26 @@ constexpr uint64_t HOLD_CYCLES = 64;
 constexpr size_t CONTROL_BYTES =
     offsetof(axon_rtl_inputs, inject_valid) - offsetof(axon_rtl_inputs, link_up);
 constexpr size_t INJECT_BYTES = sizeof(axon_rtl_inputs) - offsetof(axon_rtl_inputs, inject_valid);
+constexpr uint32_t PORTS_MASK = (1u << AXON_PORTS) - 1;
 static_assert(AXON_PORTS <= AXON_RTL_PORTS, "more ports than the interface has");
 
-// Returns one bit for each port whose byte is not 0.
-uint32_t mask(const uint8_t (&levels)[AXON_RTL_PORTS]) {
-    uint32_t bits = 0;
-    for (int port = 0; port < AXON_PORTS; port++) bits |= uint32_t(levels[port] != 0) << port;
-    return bits;
+// Returns bytes as a word, that of port 0 lowest.
+uint32_t word(const uint8_t (&bytes)[AXON_RTL_PORTS]) {
+    static_assert(AXON_RTL_PORTS == sizeof(uint32_t), "a byte for each port");
+    uint32_t all;
+    std::memcpy(&all, bytes, sizeof all);
+    return all;
 }
 
-uint32_t word(const uint8_t (&bytes)[AXON_RTL_PORTS]) {
-    uint32_t all = 0;
-    for (int port = 0; port < AXON_PORTS; port++) all |= uint32_t(bytes[port]) << (8 * port);
-    return all;
+// Returns levels as one bit for each port: the product moves that of port p from bit 8 p to 24 + p.
+uint32_t mask(const uint8_t (&levels)[AXON_RTL_PORTS]) {
+    return (word(levels) & 0x01010101) * 0x01020408 >> 24;
+}
+
+// The other way round.
+void set(uint8_t (&levels)[AXON_RTL_PORTS], uint32_t bits) {
+    const uint32_t all = bits * 0x00204081 & 0x01010101;
+    std::memcpy(levels, &all, sizeof all);
 }
 
 // Clocks of one clock_gate, bits from `shift` on in a set of clocks.
@@ -54,8 +60,7 @@ struct Gate {
     unsigned shift;
 };
 
-// The clocks of a device. A set of them is in the order of the gates; `triggers` has it in the
-// order of Verilator.
+// The clocks of a device. A set of them is in the order of the gates.
 class Clocks {
 public:
     // The clock of the input pins but GMII.
@@ -67,15 +72,20 @@ public:
             VerilatedVar *driven = scope->varFind("driven"), *active = scope->varFind("active");
             if (driven == nullptr || active == nullptr) continue;
             const std::string gate = name;
-            for (int port = 0; port < AXON_PORTS; port++)
-                if (ends_with(gate, "ports[" + std::to_string(port) + "].rx_gate"))
-                    of_port[port] = uint64_t(1) << bits.size();
-            gates.push_back({static_cast<uint8_t *>(active->datap()), unsigned(bits.size())});
+            // A receiver is active with its pins.
+            bool is_receiver = false;
+            for (int port = 0; port < AXON_PORTS; port++) {
+                if (!ends_with(gate, "ports[" + std::to_string(port) + "].rx_gate")) continue;
+                of_port[port] = uint64_t(1) << bits.size();
+                is_receiver = true;
+            }
+            if (!is_receiver)
+                gates.push_back({static_cast<uint8_t *>(active->datap()), unsigned(bits.size())});
             uint8_t &byte = *static_cast<uint8_t *>(driven->datap());
             for (int clock = 0; clock < 8; clock++) add(byte, 1 << clock);
         }
-        for (uint64_t port : of_port)
-            if (port == 0) throw std::logic_error("a port without a clock");
+        for (int port = 0; port < AXON_PORTS; port++)
+            if (of_port[port] == 0) throw std::logic_error("a port without a clock");
         run_all();
     }
 
@@ -83,35 +93,36 @@ public:
     void run_all() { recent = ~uint64_t(0); }
 
     // Runs all clocks for ever.
-    void never_stop() { is_gated = false; }
+    void never_stop() { always = ~uint64_t(0); }
 
     // Returns the clock of the receiver of a port.
     uint64_t of(int port) const { return of_port[port]; }
 
-    // Returns the clocks of the next edge, by Verilator's order: those of `wanted`, and those that
-    // are active or have been.
-    uint64_t next(uint64_t wanted) {
-        if (!is_gated) return triggers(~uint64_t(0));
+    // Runs one edge of the clocks of `wanted`, and of those that are active or have been.
+    void run(uint64_t wanted) {
         for (const Gate &gate : gates) wanted |= uint64_t(*gate.active) << gate.shift;
         recent |= wanted;
-        const uint64_t running = recent | held;
+        const uint64_t running = recent | held | always;
         if (--left == 0) {
             held = recent;
             recent = 0;
             left = HOLD_CYCLES;
         }
-        return running == last ? last_triggers : triggers(running);
+        if (running != last) select(running);
+        for (const auto part : parts) part(&root);
     }
 
 private:
     Vaxon_model___024root &root;
     std::vector<Gate> gates;
-    std::vector<uint64_t> bits; // trigger of each clock
-    uint64_t of_port[AXON_PORTS] = {};
+    std::vector<uint64_t> bits; // of each clock, its bit in Verilator's order
+    uint64_t of_port[AXON_RTL_PORTS] = {};
     // Clocks that were active in this period of HOLD_CYCLES, and in the one before.
     uint64_t recent = 0, held = 0, left = HOLD_CYCLES;
-    uint64_t last = 0, last_triggers = 0;
-    bool is_gated = true;
+    uint64_t always = 0;
+    // Clocks of the last edge, and the parts of the model that they run.
+    uint64_t last = 0;
+    std::vector<void (*)(Vaxon_model___024root *)> parts;
 
     static bool ends_with(const std::string &text, const std::string &end) {
         return text.size() >= end.size()
@@ -131,12 +142,15 @@ private:
         bits.push_back(trigger);
     }
 
-    uint64_t triggers(uint64_t clocks) {
+    // Lists the parts that these clocks run.
+    void select(uint64_t clocks) {
         last = clocks;
-        last_triggers = 0;
+        uint64_t triggers = 0;
         for (size_t at = 0; at < bits.size(); at++)
-            if (clocks >> at & 1) last_triggers |= bits[at];
-        return last_triggers;
+            if (clocks >> at & 1) triggers |= bits[at];
+        parts.clear();
+        for (const Part *part = PARTS; part->run != nullptr; part++)
+            if (part->clocks & triggers) parts.push_back(part->run);
     }
 };
 
@@ -162,13 +176,10 @@ struct axon_rtl_device {
 
     void step(const axon_rtl_inputs &inputs, axon_rtl_outputs &outputs) {
         edge(inputs);
-        for (int port = 0; port < AXON_PORTS; port++) {
-            outputs.txd[port] = uint8_t(top->txd >> (8 * port));
-            outputs.tx_en[port] = top->tx_en >> port & 1;
-            outputs.tx_er[port] = top->tx_er >> port & 1;
-        }
-        for (int port = AXON_PORTS; port < AXON_RTL_PORTS; port++)
-            outputs.txd[port] = outputs.tx_en[port] = outputs.tx_er[port] = 0;
+        const uint32_t txd = top->txd;
+        std::memcpy(outputs.txd, &txd, sizeof txd);
+        set(outputs.tx_en, top->tx_en);
+        set(outputs.tx_er, top->tx_er);
         outputs.reg_read_data = top->reg_read_data;
         outputs.punt_valid = top->punt_valid;
         outputs.punt_symbol = top->punt_symbol;
@@ -178,18 +189,20 @@ struct axon_rtl_device {
     // Runs the edge with which these inputs are registered.
     void edge(const axon_rtl_inputs &inputs) {
         uint64_t wanted = 0;
-        top->rxd = word(inputs.rxd);
-        top->rx_dv = mask(inputs.rx_dv);
-        top->rx_er = mask(inputs.rx_er);
-        for (int port = 0; port < AXON_PORTS; port++)
-            if (inputs.rx_dv[port]) wanted |= clocks->of(port);
+        if (word(inputs.rx_dv) != 0 || top->rx_dv != 0) {
+            top->rxd = word(inputs.rxd);
+            top->rx_dv = mask(inputs.rx_dv) & PORTS_MASK;
+            top->rx_er = mask(inputs.rx_er) & PORTS_MASK;
+            for (int port = 0; port < AXON_RTL_PORTS; port++)
+                wanted |= clocks->of(port) & -uint64_t(inputs.rx_dv[port]);
+        }
         // An injected frame wakes its parts only; all else may change anything.
         if (std::memcmp(&inputs.link_up, &last.link_up, CONTROL_BYTES + INJECT_BYTES) != 0) {
             if (std::memcmp(&inputs.link_up, &last.link_up, CONTROL_BYTES) != 0)
                 clocks->run_all();
             wanted |= Clocks::PINS;
             last = inputs;
-            top->link_up = mask(inputs.link_up);
+            top->link_up = mask(inputs.link_up) & PORTS_MASK;
             top->reg_address = inputs.reg_address;
             top->reg_write = inputs.reg_write;
             top->reg_write_data = inputs.reg_write_data;
@@ -198,8 +211,7 @@ struct axon_rtl_device {
             top->inject_valid = inputs.inject_valid;
             top->inject_symbol = inputs.inject_symbol;
         }
-        top->rootp->__VnbaTriggered[0] = clocks->next(wanted);
-        Vaxon_model___024root___eval_nba(top->rootp);
+        clocks->run(wanted);
     }
 };
 
@@ -232,7 +244,7 @@ uint64_t axon_rtl_step_many(axon_rtl_device *device, const axon_rtl_inputs *inpu
     while (done < cycles) {
         device->step(*inputs, *outputs);
         done++;
-        if (outputs->punt_valid || mask(outputs->tx_en)) break;
+        if (outputs->punt_valid || word(outputs->tx_en)) break;
     }
     return done;
 }

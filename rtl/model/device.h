@@ -28,7 +28,7 @@ typedef struct {
     uint32_t routes;       // of one port
 } axon_rtl_parameters;
 
-// Levels of the input pins in one clock cycle. A symbol is a byte, or with bit 8 the end of a
+// Levels of the input pins in one clock cycle, 0 or 1 but for data. A symbol is a byte, or with bit 8 the end of a
 // frame, whose bit 0 is 1 if the frame is bad.
 typedef struct {
     uint8_t rxd[AXON_RTL_PORTS];
