@@ -1,5 +1,6 @@
 // Runs a device for a while, so that the compiler sees which of its code runs often: frames of 1,514
-// bytes from each port alone, from all ports, and short ones, each followed by nothing.
+// bytes from each port alone, from all ports, and short ones, each followed by nothing. The last port
+// is a host port: packets to it lose their header, and what comes from it goes to the CPU.
 //
 //     train <library>
 
@@ -15,7 +16,7 @@ namespace {
 constexpr int PORTS = AXON_PORTS, CYCLES = 20'000, GAP = 12;
 // Registers of a port; registers.toml.
 constexpr int BLOCK = 0x1000, KIND = 0, FRAME_BYTES_MAX = 3, BYTES_MAX = 4, ROUTE_BYTES_MAX = 5;
-constexpr uint32_t KIND_AXON = 2;
+constexpr uint32_t KIND_HOST = 1, KIND_AXON = 2;
 
 template <typename F>
 F function(void *library, const char *name) {
@@ -59,10 +60,11 @@ int main(int, char **words) {
     };
     inputs.punt_ready = 1;
     for (int port = 0; port < PORTS; port++) inputs.link_up[port] = 1;
-    const uint32_t settings[][2] = {
-        {KIND, KIND_AXON}, {FRAME_BYTES_MAX, 1514}, {BYTES_MAX, 1800}, {ROUTE_BYTES_MAX, 200},
-    };
     for (int port = 0; port < PORTS; port++) {
+        const uint32_t settings[][2] = {
+            {KIND, port == PORTS - 1 ? KIND_HOST : KIND_AXON},
+            {FRAME_BYTES_MAX, 1514}, {BYTES_MAX, 1800}, {ROUTE_BYTES_MAX, 200},
+        };
         for (const auto &[offset, value] : settings) {
             inputs.reg_write = 1;
             inputs.reg_address = uint16_t(BLOCK * (port + 1) + offset);

@@ -105,6 +105,7 @@ impl Sender {
     }
 
     /// Returns whether nothing is to be sent, not even a gap.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.gap == 0
     }
@@ -126,6 +127,7 @@ impl Sender {
     }
 
     /// Returns the pins in the next cycle: the byte and whether it is in error; `None` in a gap.
+    #[inline]
     pub fn step(&mut self) -> Option<(u8, bool)> {
         if self.gap > 0 {
             self.gap -= 1;
@@ -175,6 +177,7 @@ impl Default for Receiver {
 
 impl Receiver {
     /// Returns whether no frame is on the wire.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -186,6 +189,7 @@ impl Receiver {
 
     /// Takes the pins of one cycle: a byte and whether it is in error, or `None` without. Returns
     /// the frame that has ended with this cycle.
+    #[inline]
     pub fn step(&mut self, byte: Option<(u8, bool)>) -> Option<Received> {
         if let Some((byte, is_error)) = byte {
             self.bytes.push(byte);

@@ -67,7 +67,7 @@ pub struct Inputs {
 
 /// Levels of the output pins in the same clock cycle, just before the edge that ends it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outputs {
     /// GMII: bytes to be sent.
     pub txd: [u8; PORTS_MAX],
@@ -83,6 +83,19 @@ pub struct Outputs {
     pub inject_ready: u8,
     /// The punted symbol.
     pub punt_symbol: u16,
+}
+
+impl Outputs {
+    /// Outputs of a device that does nothing.
+    const NONE: Outputs = Outputs {
+        txd: [0; PORTS_MAX],
+        tx_en: [0; PORTS_MAX],
+        tx_er: [0; PORTS_MAX],
+        reg_read_data: 0,
+        punt_valid: 0,
+        inject_ready: 0,
+        punt_symbol: 0,
+    };
 }
 
 /// Errors in loading the simulated device.
@@ -207,8 +220,9 @@ impl Model {
     }
 
     /// Runs one clock cycle and returns the output pins in it.
+    #[inline]
     pub fn step(&mut self, inputs: &Inputs) -> Outputs {
-        let mut outputs = Outputs::default();
+        let mut outputs = Outputs::NONE;
         // SAFETY: the device is alive, and both structures are those of `device.h`.
         unsafe { (self.functions.step)(self.device.as_ptr(), inputs, &mut outputs) };
         outputs
@@ -218,7 +232,7 @@ impl Model {
     /// symbol; ends early with a cycle in which a port sends or a symbol is punted. Returns the
     /// number of cycles and the output pins in the last one.
     pub fn step_many(&mut self, inputs: &Inputs, cycles: u64) -> (u64, Outputs) {
-        let mut outputs = Outputs::default();
+        let mut outputs = Outputs::NONE;
         let device = self.device.as_ptr();
         // SAFETY: as in `step`.
         let done = unsafe { (self.functions.step_many)(device, inputs, &mut outputs, cycles) };

@@ -138,7 +138,8 @@ impl Pins {
     pub fn run(&mut self, until: u64) {
         let was_quiet = self.is_quiet();
         while self.cycle < until && (was_quiet || !self.is_quiet()) {
-            if !self.is_silent() {
+            // A byte at a pin: another one follows, or a gap does.
+            if self.quiet <= 1 || !self.is_silent() {
                 self.step();
                 continue;
             }
@@ -164,7 +165,8 @@ impl Pins {
 
     fn step(&mut self) -> Outputs {
         let mut inputs = self.inputs;
-        for (port, sender) in self.senders.iter_mut().enumerate() {
+        let busy = self.senders.iter_mut().enumerate().filter(|(_, sender)| !sender.is_idle());
+        for (port, sender) in busy {
             let Some((byte, is_error)) = sender.step() else { continue };
             inputs.rxd[port] = byte;
             inputs.rx_dv[port] = 1;
@@ -186,6 +188,7 @@ impl Pins {
     }
 
     /// Takes the bytes at the output pins in one cycle.
+    #[inline]
     fn sample(&mut self, outputs: &Outputs) {
         for (port, receiver) in self.receivers.iter_mut().enumerate() {
             let is_sending = outputs.tx_en[port] == 1;
