@@ -96,7 +96,7 @@ module axon_device #(
         logic [PORTS-1:0] announce, write;
         axon::symbol_t    symbol;
         assign symbols[port] = symbol;
-        logic             ingress_drop_valid, ingress_punt_valid, drop_valid, has_punt;
+        logic             refused, ingress_drop_valid, ingress_punt_valid, drop_valid, has_punt;
         axon::drop_t      ingress_drop, drop;
         axon::punt_t      ingress_punt, punt;
         ingress #(.PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES)) ingress_of_port (
@@ -109,7 +109,7 @@ module axon_device #(
             .attributes_write(attributes_write[port]), .memory_write(memory_write[port]),
             .write_address, .write_data, .announce, .cpu_announce(announce_cpu[port]),
             .frame_priority(priorities[port]), .is_stored(is_stored[port]), .write,
-            .cpu_write(write_cpu[port]), .mac_control_valid, .symbol,
+            .cpu_write(write_cpu[port]), .mac_control_valid, .symbol, .refused,
             .drop_valid(ingress_drop_valid), .drop(ingress_drop),
             .punt_valid(ingress_punt_valid), .punt(ingress_punt)
         );
@@ -151,9 +151,10 @@ module axon_device #(
         );
         counters #(.OUTPUTS(PORTS)) of_port (
             .clk, .rst, .no_start, .rx_done, .rx_is_runt(is_runt), .rx_bytes, .tx_done,
-            .tx_is_poisoned(is_poisoned), .tx_bytes, .drop_valid, .drop, .punt_valid(has_punt),
-            .punt, .port_down(port_down_here), .read(counter_read[port+1]),
-            .read_index(counter_index), .read_data(counter_data[port+1])
+            .tx_is_poisoned(is_poisoned), .tx_bytes, .refused, .drop_valid, .drop,
+            .punt_valid(has_punt), .punt, .port_down(port_down_here),
+            .read(counter_read[port+1]), .read_index(counter_index),
+            .read_data(counter_data[port+1])
         );
     end
 

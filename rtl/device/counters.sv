@@ -3,7 +3,8 @@
 // An event sets a bit of `pending`; each cycle the first pending event is taken, and the next cycle
 // adds it to its counter. Events that can come often are taken first. So an event is counted
 // before the same can come again: a carrier event takes at least 2 cycles, a frame or fragment 7,
-// and a frame has at most 5 of the others. A drain of a port without carrier, which may end frames
+// and a frame has at most 5 of the others. A refused frame is counted apart from drops: it is
+// refused when it begins, so perhaps in the cycle after one before it is dropped. A drain of a port without carrier, which may end frames
 // of this port at all outputs in one cycle, has a bit for each output.
 //
 // Reset clears the counters, in the 32 cycles after it.
@@ -27,6 +28,7 @@ module counters #(
     input  wire logic               tx_done,
     input  wire logic               tx_is_poisoned,
     input  wire logic [13:0]        tx_bytes,
+    input  wire logic               refused,      // a frame: no room for it, as DROP_QUEUE_FULL
     input  wire logic               drop_valid,
     input  wire axon::drop_t        drop,
     input  wire logic               punt_valid,
@@ -37,13 +39,13 @@ module counters #(
     input  wire logic [4:0]         read_index,
     output logic [31:0]             read_data
 );
-    localparam int unsigned EVENTS = 9 + OUTPUTS;
+    localparam int unsigned EVENTS = 10 + OUTPUTS;
     logic [EVENTS-1:0] pending, events, taken;
     logic [4:0]        drop_index, punt_index;
     logic [13:0]       rx_length, tx_length;
     assign events = {
         port_down, tx_done && tx_is_poisoned, tx_done, tx_done, rx_done && !rx_is_runt,
-        rx_done && !rx_is_runt, punt_valid, drop_valid, rx_done && rx_is_runt, no_start
+        rx_done && !rx_is_runt, punt_valid, refused, drop_valid, rx_done && rx_is_runt, no_start
     };
     assign taken = pending & (~pending + 1'b1);
 
@@ -53,22 +55,23 @@ module counters #(
     always_comb begin
         taken_count = 14'd1;
         taken_index = register_map::COUNTER_PORT_DOWN;
-        if (pending[8]) taken_index = register_map::COUNTER_POISONED;
-        if (pending[7]) taken_index = register_map::COUNTER_TX_FRAMES;
-        if (pending[6]) begin
+        if (pending[9]) taken_index = register_map::COUNTER_POISONED;
+        if (pending[8]) taken_index = register_map::COUNTER_TX_FRAMES;
+        if (pending[7]) begin
             taken_index = register_map::COUNTER_TX_BYTES;
             taken_count = tx_length;
         end
-        if (pending[5]) begin
+        if (pending[6]) begin
             taken_index = register_map::COUNTER_RX_FRAMES;
             taken_count = 14'd1;
         end
-        if (pending[4]) begin
+        if (pending[5]) begin
             taken_index = register_map::COUNTER_RX_BYTES;
             taken_count = rx_length;
         end
-        if (pending[3:0] != 4'd0) taken_count = 14'd1;
-        if (pending[3]) taken_index = punt_index;
+        if (pending[4:0] != 5'd0) taken_count = 14'd1;
+        if (pending[4]) taken_index = punt_index;
+        if (pending[3]) taken_index = register_map::COUNTER_QUEUE_FULL;
         if (pending[2]) taken_index = drop_index;
         if (pending[1]) taken_index = register_map::COUNTER_RUNTS;
         if (pending[0]) taken_index = register_map::COUNTER_NO_START;

@@ -15,8 +15,8 @@ NAMES = [counter["name"] for counter in COUNTERS]
 DROPS = {counter["drop"]: counter["name"] for counter in COUNTERS if "drop" in counter}
 PUNTS = {counter["punt"]: counter["name"] for counter in COUNTERS if "punt" in counter}
 EVENTS = [
-    "no_start", "rx_done", "rx_is_runt", "tx_done", "tx_is_poisoned", "drop_valid", "punt_valid",
-    "port_down", "read",
+    "no_start", "rx_done", "rx_is_runt", "tx_done", "tx_is_poisoned", "refused", "drop_valid",
+    "punt_valid", "port_down", "read",
 ]
 SETTLE = 30  # cycles after which all events are in their counters
 
@@ -68,6 +68,9 @@ def frame_events(rng, model):
         reason = rng.choice([*PUNTS])
         events.update(punt_valid=1, punt=reason)
         model[PUNTS[reason]] += 1
+    if rng.random() < 0.1:
+        events["refused"] = 1
+        model["queue_full"] += 1
     if rng.random() < 0.1:
         events["port_down"] = rng.randrange(1 << OUTPUTS)
         model["port_down"] += events["port_down"].bit_count()
@@ -127,6 +130,31 @@ async def carrier_events_and_fragments_in_a_row_are_counted(dut):
             model["poisoned"] += 1
         drive(dut, events)
         await cycle(dut)
+    drive(dut, {})
+    await check(dut, model)
+
+
+@cocotb.test()
+async def a_frame_is_dropped_and_the_next_refused(dut):
+    """A drop one or two cycles before or after a refusal, while runts are counted first."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    model = await begin(dut)
+    for _ in range(1000):
+        refused, runt = rng.randrange(5), rng.randrange(5)
+        for at in range(7):
+            events = {}
+            if at == 2:
+                events.update(drop_valid=1, drop=1)
+                model["bad_fcs"] += 1
+            if at == refused:
+                events["refused"] = 1
+                model["queue_full"] += 1
+            if at == runt:
+                events.update(rx_done=1, rx_is_runt=1, no_start=1)
+                model["runts"] += 1
+                model["no_start"] += 1
+            drive(dut, events)
+            await cycle(dut)
     drive(dut, {})
     await check(dut, model)
 

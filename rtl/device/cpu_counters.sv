@@ -39,7 +39,7 @@ module cpu_counters #(
 
     counters #(.OUTPUTS(PORTS)) of_cpu (
         .clk, .rst, .no_start(1'b0), .rx_done, .rx_is_runt(1'b0), .rx_bytes,
-        .tx_done, .tx_is_poisoned(1'b0), .tx_bytes,
+        .tx_done, .tx_is_poisoned(1'b0), .tx_bytes, .refused(1'b0),
         .drop_valid(had_no_such_port || full_drop != '0 || bad_drop != '0),
         .drop(had_no_such_port ? axon::DROP_NO_SUCH_PORT
             : full_drop != '0 ? axon::DROP_QUEUE_FULL : axon::DROP_BAD_FCS),

@@ -37,10 +37,8 @@ module fates (
         reason <= ingress_drop;
         punt <= ingress_punt;
     end
-    // A frame that the ingress refuses as DROP_QUEUE_FULL has no output; one before it may end.
     always_comb begin
-        drop_valid = is_full_drop
-            || (had_drop && (!had_output || is_bad_drop || reason == axon::DROP_QUEUE_FULL));
+        drop_valid = is_full_drop || (had_drop && (!had_output || is_bad_drop));
         drop = is_full_drop ? axon::DROP_QUEUE_FULL : reason;
         punt_valid = had_punt && !is_full_drop;
     end

@@ -6,8 +6,8 @@
 // waits in a delay line.
 //
 // A frame that begins while two are decided on and have not left is refused whole (only fragments
-// behind a long pushed header do that), as DROP_QUEUE_FULL. Exactly one of drop, punt or a good
-// end at an output comes of each frame of at least one byte.
+// behind a long pushed header do that). Exactly one of `refused`, drop, punt or a good end at an
+// output comes of each frame of at least one byte.
 //
 // Timing: byte k in `head` in cycle t0 + k. The decision is registered in t0 + 7 with hops of 8
 // bits (4 bits: t0 + 6, 16 bits: t0 + 8), and in t0 + 15 without an Axon header. `announce` comes
@@ -58,6 +58,7 @@ module ingress #(
     output logic                       mac_control_valid,
     output axon::symbol_t              symbol,          // with write, cpu_write, mac_control_valid
     // Fates, one cycle each.
+    output logic                       refused,
     output logic                       drop_valid,
     output axon::drop_t                drop,
     output logic                       punt_valid,
@@ -66,7 +67,7 @@ module ingress #(
     // Where the frame is: `is_deciding` from its first byte to its decision, `is_open` to the end
     // of its body.
     logic [3:0]       head_index;
-    logic             is_deciding, is_open, is_refused, is_full, decides;
+    logic             is_deciding, is_open, is_full, decides;
     axon::port_kind_t frame_kind; // of the port when the frame began
     always_ff @(posedge clk) begin
         if (head_valid && head_index != 4'd15) head_index <= head_index + 4'd1;
@@ -126,23 +127,13 @@ module ingress #(
         .window_valid, .symbol_0, .symbol_1, .data_2, .advance
     );
 
-    logic            is_dropped;
-    axon::drop_t     drop_reason;
     rewrite #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) rewriter (
         .clk, .rst, .port, .frame_bytes_max, .decision_valid(first_valid), .decision(first),
         .begins, .decision_done, .window_valid, .symbol_0, .symbol_1, .data_2, .advance,
         .memory_place, .memory_offset, .memory_data, .announce, .cpu_announce, .frame_priority,
-        .write, .cpu_write, .mac_control_valid, .symbol, .drop_valid(is_dropped),
-        .drop(drop_reason), .punt_valid, .punt
+        .write, .cpu_write, .mac_control_valid, .symbol, .drop_valid, .drop, .punt_valid, .punt
     );
     assign is_stored = stores_frames || cpu_announce;
 
-    // A refused frame is reported when the rewriter has nothing to report.
-    always_ff @(posedge clk) begin
-        if (!is_dropped) is_refused <= 1'b0;
-        if (head_first && head_valid && is_full) is_refused <= 1'b1;
-        if (rst) is_refused <= 1'b0;
-    end
-    assign drop_valid = is_dropped || is_refused;
-    assign drop = is_dropped ? drop_reason : axon::DROP_QUEUE_FULL;
+    always_ff @(posedge clk) refused <= head_first && head_valid && is_full && !rst;
 endmodule

@@ -93,6 +93,8 @@ class Bench:
         assert not (is_drop and is_punt)
         if is_drop:
             self.fates.append(("drop", REASONS[int(dut.drop.value)]))
+        if int(dut.refused.value):
+            self.fates.append(("drop", "queue_full"))
         if is_punt:
             self.fates.append(("punt", PUNTS[int(dut.punt.value)]))
         if int(dut.mac_control_valid.value):
