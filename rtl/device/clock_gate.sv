@@ -1,8 +1,8 @@
 // Place at which the simulated device stops clocks: in gates a wire.
 //
 // `is_active` is 1 in each cycle whose edge changes what a later cycle shows, except for the last
-// 64 cycles of such a time. With AXON_MODEL, model/device.cpp runs the clocks. It stops one that has
-// been inactive for 64 cycles or more, and runs all of them when a setting, a link or the bus
+// 64 cycles of such a time. With AXON_MODEL, model/device.cpp runs the clocks. It stops one that
+// has been inactive for 64 cycles or more, and runs all of them when a setting, a link or the bus
 // changes.
 
 `default_nettype none

@@ -4,8 +4,9 @@
 // adds it to its counter. Events that can come often are taken first. So an event is counted
 // before the same can come again: a carrier event takes at least 2 cycles, a frame or fragment 7,
 // and a frame has at most 5 of the others. A refused frame is counted apart from drops: it is
-// refused when it begins, so perhaps in the cycle after one before it is dropped. A drain of a port without carrier, which may end frames
-// of this port at all outputs in one cycle, has a bit for each output.
+// refused when it begins, so perhaps in the cycle after one before it is dropped. A drain of a port
+// without carrier, which may end frames of this port at all outputs in one cycle, has a bit for
+// each output.
 //
 // Reset clears the counters, in the 32 cycles after it.
 //
