@@ -7,7 +7,7 @@ use axon_fabric::model::Fabric;
 use axon_lab::attached::{self, AttachedAgent};
 use axon_lab::{Deadlock, Lab, alarms, bonds, policy, restored, table};
 use axon_linux::status::NodeStatus;
-use axon_linux::{dcbx, flow_control};
+use axon_linux::{dcbx, flow_control, registers};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -94,6 +94,7 @@ fn text(
         attached::text(agents),
         dcbx::table(status),
         flow_control::table(status),
+        registers::tables(status),
         restored::text(status),
         bonds::text(status, fabric),
         policy::text(status, fabric),

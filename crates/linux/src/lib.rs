@@ -38,6 +38,7 @@ pub mod process;
 pub mod programmable;
 pub mod record;
 mod record_queue;
+pub mod registers;
 pub mod rekey;
 pub mod replay;
 pub mod request;

@@ -150,28 +150,11 @@ pub trait Dataplane: Node + PortView {
         true
     }
 
-    /// Returns the telemetry at `now`. The default contains the results of the other methods; a
-    /// data plane with more to report adds it.
+    /// Returns the telemetry at `now`: by default that of [`telemetry_of`], to which a data plane
+    /// with more to report adds it.
     fn telemetry(&self, now: Time) -> PlaneTelemetry {
         let _ = now;
-        let port = |port: PortNo| {
-            let QueueState { frames, bytes, refused_bytes } = self.queue(port);
-            PortTelemetry {
-                kind: self.kind(port).unwrap_or_default(),
-                up: self.is_up(port),
-                counters: self.counters().port(port),
-                queued_frames: frames,
-                queued_bytes: bytes,
-                refused_bytes,
-                routes: self.routes(port) as u64,
-                flow_control: None,
-            }
-        };
-        PlaneTelemetry {
-            total: self.counters().total(),
-            memory: None,
-            ports: (0..self.count()).map(PortNo).map(port).collect(),
-        }
+        telemetry_of(self)
     }
 
     /// Returns the whole configuration.
@@ -193,5 +176,28 @@ pub trait Dataplane: Node + PortView {
     /// with state of an earlier process removes that some time after; others can ignore it.
     fn controller_reached(&mut self, now: Time, is_reached: bool) {
         let _ = (now, is_reached);
+    }
+}
+
+/// Returns the telemetry that follows from the methods of every data plane.
+pub fn telemetry_of<D: Dataplane + ?Sized>(plane: &D) -> PlaneTelemetry {
+    let port = |port: PortNo| {
+        let QueueState { frames, bytes, refused_bytes } = plane.queue(port);
+        PortTelemetry {
+            kind: plane.kind(port).unwrap_or_default(),
+            up: plane.is_up(port),
+            counters: plane.counters().port(port),
+            queued_frames: frames,
+            queued_bytes: bytes,
+            refused_bytes,
+            routes: plane.routes(port) as u64,
+            flow_control: None,
+        }
+    };
+    PlaneTelemetry {
+        total: plane.counters().total(),
+        memory: None,
+        ports: (0..plane.count()).map(PortNo).map(port).collect(),
+        registers: None,
     }
 }

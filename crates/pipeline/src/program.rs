@@ -177,6 +177,7 @@ impl ProgramNode {
                 total: ports.counters().total(),
                 memory: telemetry::of_memory(ports),
                 ports: all.map(|port| telemetry::of_port(ports, now, port)).collect(),
+                registers: None,
             },
         }
     }

@@ -35,6 +35,7 @@ mod clock;
 mod control;
 mod dataplane;
 mod outgoing;
+mod registers;
 mod wire;
 
 pub use dataplane::capabilities;
@@ -43,12 +44,14 @@ use crate::driver::Driver;
 use crate::gmii::Damage;
 use crate::model::{Model, ModelError};
 use crate::pins::{Left, Pins};
+use axon_node::telemetry::RegisterTelemetry;
 use axon_node::{Action, Counters, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt};
 use axon_plane::{OnFull, PlaneConfig};
 use axon_wire::header::HeaderFields;
 use axon_wire::{FrameBuf, PortNo, Time};
 use clock::Clock;
 use outgoing::Outgoing;
+use std::cell::RefCell;
 use wire::Wire;
 
 /// Cycles in which a frame of the control plane waits for its turn.
@@ -64,7 +67,8 @@ const BUFFER_MARGIN_BYTES: usize = 64;
 #[derive(Debug)]
 pub struct RtlDataplane {
     config: PlaneConfig,
-    pins: Pins,
+    /// In a cell: whoever asks for the state reads registers over the bus.
+    pins: RefCell<Pins>,
     driver: Driver,
     clock: Clock,
     /// The wires of the ports.
@@ -75,6 +79,8 @@ pub struct RtlDataplane {
     inside: u64,
     /// Cycle of the next look at the drops.
     look_at: u64,
+    /// Registers at the last look of a busy device.
+    registers: RegisterTelemetry,
     /// True if no frame is in the gates.
     is_idle: bool,
 }
@@ -117,7 +123,8 @@ impl RtlDataplane {
         let driver = Driver::new(&mut pins, size, &config);
         Ok(RtlDataplane {
             clock: Clock::new(pins.cycle()),
-            pins,
+            registers: registers::read(&mut pins),
+            pins: RefCell::new(pins),
             driver,
             wires: (0..config.ports).map(|_| Wire::new(&config)).collect(),
             outgoing: Outgoing::new(config.ports),
@@ -143,19 +150,20 @@ impl RtlDataplane {
 
     /// Returns the driver, and the bus with which it reads and writes registers.
     pub fn registers(&mut self) -> (&Driver, &mut Pins) {
-        (&self.driver, &mut self.pins)
+        (&self.driver, self.pins.get_mut())
     }
 
     /// Runs the model until `now`, or for some cycles, or until the device is at rest.
     fn advance(&mut self, now: Time, out: &mut Vec<Action>) {
-        let until = self.clock.run_until(self.pins.cycle(), now);
-        while !self.is_idle && self.pins.cycle() < until {
-            self.inside += self.outgoing.give(&mut self.pins);
+        let until = self.clock.run_until(self.pins.get_mut().cycle(), now);
+        while !self.is_idle && self.pins.get_mut().cycle() < until {
+            self.inside += self.outgoing.give(self.pins.get_mut());
             let batch = if self.outgoing.is_waiting() { BATCH_CYCLES } else { LOOK_CYCLES };
-            self.pins.run(until.min(self.pins.cycle() + batch));
+            let pins = self.pins.get_mut();
+            pins.run(until.min(pins.cycle() + batch));
             self.take_left(now, out);
-            let is_quiet = self.pins.is_quiet();
-            if is_quiet && self.inside > 0 || self.pins.cycle() >= self.look_at {
+            let is_quiet = self.pins.get_mut().is_quiet();
+            if is_quiet && self.inside > 0 || self.pins.get_mut().cycle() >= self.look_at {
                 self.look(out);
             }
             if is_quiet && self.inside == 0 {
@@ -164,13 +172,17 @@ impl RtlDataplane {
             }
         }
         self.take_left(now, out);
-        self.clock.reached(self.pins.cycle(), now, self.is_idle);
+        self.clock.reached(self.pins.get_mut().cycle(), now, self.is_idle);
     }
 
     /// Reads the drops of the gates, and reports each; the bytes of those frames are gone.
     fn look(&mut self, out: &mut Vec<Action>) {
-        self.look_at = self.pins.cycle() + LOOK_CYCLES;
-        for (ingress, reason, count) in self.driver.take_drops(&mut self.pins) {
+        let pins = self.pins.get_mut();
+        if pins.cycle() >= self.look_at {
+            self.registers = registers::read(pins);
+        }
+        self.look_at = pins.cycle() + LOOK_CYCLES;
+        for (ingress, reason, count) in self.driver.take_drops(self.pins.get_mut()) {
             self.leave(count);
             let reason = reason.unwrap_or(Drop::BadFcs);
             self.lose(count, (ingress, reason), out);
@@ -182,7 +194,7 @@ impl RtlDataplane {
 
     /// Passes on the frames that have left the gates.
     fn take_left(&mut self, now: Time, out: &mut Vec<Action>) {
-        while let Some(left) = self.pins.take_left() {
+        while let Some(left) = self.pins.get_mut().take_left() {
             self.leave(1);
             match left {
                 Left::Sent { port, frame, intact, well_spaced, .. } => {
@@ -245,7 +257,7 @@ impl RtlDataplane {
             return self.end(port, Drop::NoSuchPort, frame, out);
         }
         frame.make_whole();
-        self.pins.feed(port, frame.bytes(), (!intact).then_some(Damage::Fcs));
+        self.pins.get_mut().feed(port, frame.bytes(), (!intact).then_some(Damage::Fcs));
         self.enter();
     }
 
@@ -266,7 +278,7 @@ impl RtlDataplane {
     fn link(&mut self, port: PortNo, is_up: bool, out: &mut Vec<Action>) {
         let Some(wire) = self.wires.get_mut(port.index()) else { return };
         let left = wire.set_link(is_up);
-        let removed = self.pins.set_link(port, is_up);
+        let removed = self.pins.get_mut().set_link(port, is_up);
         self.leave(removed.len() as u64);
         self.is_idle = false;
         for carrier in removed {
@@ -301,7 +313,7 @@ impl Node for RtlDataplane {
         self.advance(now, out);
         match input {
             Input::Frame { port, frame, intact, .. } => {
-                while self.clock.is_own() && self.pins.backlog(port) > BACKLOG_BYTES {
+                while self.clock.is_own() && self.pins.get_mut().backlog(port) > BACKLOG_BYTES {
                     self.advance(now, out);
                 }
                 self.receive(port, frame, intact, out);
@@ -322,6 +334,6 @@ impl Node for RtlDataplane {
 
     /// Returns the end of the next batch of cycles; `None` while the device is at rest.
     fn deadline(&self) -> Option<Time> {
-        (!self.is_idle).then(|| self.clock.deadline(self.pins.cycle()))
+        (!self.is_idle).then(|| self.clock.deadline(self.pins.borrow().cycle()))
     }
 }

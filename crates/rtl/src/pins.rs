@@ -87,6 +87,14 @@ impl Pins {
         self.cycle
     }
 
+    /// Reads registers of a device at rest, in cycles that do not count.
+    pub fn aside<T>(&mut self, read: impl FnOnce(&mut Pins) -> T) -> T {
+        let cycle = self.cycle;
+        let result = read(self);
+        self.cycle = cycle;
+        result
+    }
+
     /// Returns whether no byte has been at any pin for so long that no frame is on its way to or
     /// from a buffer. Frames may still be in buffers.
     pub fn is_quiet(&self) -> bool {

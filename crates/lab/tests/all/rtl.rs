@@ -61,6 +61,29 @@ fn frames(lab: &Lab) -> u64 {
     NodeStatus::node(s2).expect("it answers").total().rx_frames
 }
 
+/// Compares the registers of s2 with what its data plane has counted, and looks for them in the
+/// table of `axon status`.
+fn registers(lab: &Lab) {
+    let same = || {
+        let status = lab.status().expect("daemons answer");
+        let s2 = status.iter().find(|status| status.name() == "s2").expect("it is one of them");
+        let plane = s2.node().and_then(|node| node.plane()).expect("it is a switch");
+        let registers = plane.registers.as_ref().expect("it has some");
+        assert_eq!(registers.device["magic"], 0x4158_4f4e);
+        assert_eq!(registers.ports.len(), 4);
+        let text = axon_linux::registers::tables(&status);
+        assert!(text.lines().any(|line| line.starts_with("rx_frames")), "{text}");
+        assert!(text.starts_with("register") && !text.contains("s1-p0"), "{text}");
+        let json = serde_json::to_value(&status).expect("telemetry is JSON").to_string();
+        assert!(json.contains("\"egress_unknown\":"), "{json}");
+        let of_port = registers.ports.iter().zip(&plane.ports);
+        of_port
+            .map(|(registers, port)| (u64::from(registers["rx_frames"]), port.counters.rx_frames))
+            .all(|(in_gates, counted)| in_gates > 0 && in_gates == counted)
+    };
+    assert!(until(Duration::from_secs(30), same), "registers and counters differ");
+}
+
 /// Sends 100 echo requests, after one that sets up the route; all are answered.
 fn pings(lab: &Lab, from: &str, to: &str) {
     shell(lab, from, &format!("ping -c 1 -w 30 {to}"));
@@ -102,6 +125,7 @@ fn ring() {
     pings(&lab, "h2", "10.0.77.3");
     let received = frames(&lab) - before;
     assert!(received >= 400, "{received}");
+    registers(&lab);
     tcp(&lab, "h1", ("h2", &h2));
     pings(&lab, "h2", &h1);
     // Now all goes through s2.

@@ -31,5 +31,5 @@ pub use node::{
     AgentTelemetry, ControllerTelemetry, NodeTelemetry, ProgrammableTelemetry, ReactionPoint,
     SwitchTelemetry, TableCount,
 };
-pub use plane::{MemoryTelemetry, PlaneTelemetry, PoolTelemetry, PortTelemetry};
+pub use plane::{MemoryTelemetry, PlaneTelemetry, PoolTelemetry, PortTelemetry, RegisterTelemetry};
 pub use static_mode::{Miscabled, StaticTelemetry};

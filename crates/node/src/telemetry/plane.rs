@@ -1,8 +1,10 @@
-//! Telemetry of a data plane: counters, memory, ports.
+//! Telemetry of a data plane: counters, memory, ports, registers.
 
 use super::flow_control::FlowControl;
 use crate::counters::PortCounters;
 use crate::port::PortKind;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use axon_wire::Bytes;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,18 @@ pub struct PlaneTelemetry {
     pub memory: Option<MemoryTelemetry>,
     /// The ports, by number from 0.
     pub ports: Vec<PortTelemetry>,
+    /// The registers, if it is a device that has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registers: Option<RegisterTelemetry>,
+}
+
+/// Registers and counters of a device. Counters have 32 bits and wrap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterTelemetry {
+    /// Registers of the device, and counters of its CPU as a port, by the names of its register map.
+    pub device: BTreeMap<String, u32>,
+    /// Registers and counters of the ports, by number from 0, by the same names.
+    pub ports: Vec<BTreeMap<String, u32>>,
 }
 
 /// Pools of a shared packet memory.

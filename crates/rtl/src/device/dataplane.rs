@@ -3,6 +3,8 @@
 use super::{BUFFER_MARGIN_BYTES, RtlDataplane};
 use crate::model::{BUFFER_BYTES, PORTS_MAX, ROUTES};
 use crate::routes::HEADER_BYTES_MAX;
+use axon_node::dataplane::telemetry_of;
+use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
     PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError, RouteTicket,
@@ -62,12 +64,12 @@ impl Dataplane for RtlDataplane {
     ) -> Option<Result<(), RouteError>> {
         Some(match change {
             RouteChange::Install { port, key, route } => {
-                self.driver.install(&mut self.pins, port, key, route)
+                self.driver.install(self.pins.get_mut(), port, key, route)
             }
             // The gates do not tell ARP from other frames to a masqueraded address.
             RouteChange::Masquerade { .. } => Err(RouteError::Unavailable),
             RouteChange::Remove { port, key } => {
-                self.driver.remove(&mut self.pins, port, key);
+                self.driver.remove(self.pins.get_mut(), port, key);
                 Ok(())
             }
         })
@@ -83,7 +85,7 @@ impl Dataplane for RtlDataplane {
     ) -> Result<(), SettingError> {
         self.kind_of(port).ok_or(SettingError::NoSuchPort)?;
         match setting {
-            PortSetting::Kind(kind) => self.driver.set_kind(&mut self.pins, port, kind),
+            PortSetting::Kind(kind) => self.driver.set_kind(self.pins.get_mut(), port, kind),
             PortSetting::Vlans(None) => {}
             PortSetting::Vlans(Some(_))
             | PortSetting::Classes(_)
@@ -149,6 +151,11 @@ impl Dataplane for RtlDataplane {
         }
     }
 
+    fn telemetry(&self, _now: Time) -> PlaneTelemetry {
+        let registers = Some(self.read_registers());
+        PlaneTelemetry { registers, ..telemetry_of(self) }
+    }
+
     /// Returns the number of frames in the gates, for the control plane or not.
     fn held_frames(&self) -> u64 {
         self.inside()
@@ -177,11 +184,11 @@ impl Dataplane for RtlDataplane {
         let nothing = PortSnapshot::default();
         for port in (0..self.config.ports).map(PortNo) {
             let wanted = wanted.ports.get(port.index()).unwrap_or(&nothing);
-            self.driver.set_kind(&mut self.pins, port, wanted.kind);
-            self.driver.clear(&mut self.pins, port);
+            self.driver.set_kind(self.pins.get_mut(), port, wanted.kind);
+            self.driver.clear(self.pins.get_mut(), port);
             for (key, route) in &wanted.routes {
                 // A route that does not fit is missing in the next snapshot.
-                let _ = self.driver.install(&mut self.pins, port, *key, route.clone());
+                let _ = self.driver.install(self.pins.get_mut(), port, *key, route.clone());
             }
             let only = PortSnapshot {
                 kind: wanted.kind,

@@ -182,6 +182,7 @@ impl<T: Lookups> Dataplane for Plane<T> {
             total: self.counters().total(),
             memory: telemetry::of_memory(&self.ports),
             ports: (0..self.config.ports).map(PortNo).map(port).collect(),
+            registers: None,
         }
     }
 
