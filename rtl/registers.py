@@ -227,7 +227,7 @@ def rust(described):
     text = RUST_TYPES.replace("@block@", f"{described['block']:#x}")
     text = text.replace("@ports_max@", str(described["ports_max"]))
     modules = [
-        ("device", "Registers of the device, read-only.", described["device"]),
+        ("device", "Registers of the device.", described["device"]),
         ("port", "Registers of a port.", described["port"]),
     ]
     for module, title, registers in modules:

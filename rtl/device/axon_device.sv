@@ -14,7 +14,10 @@ module axon_device #(
     parameter int unsigned PORTS = 4,    // 1 to 15
     parameter int unsigned HOP_BITS = 8, // 4, 8 or 16
     parameter int unsigned BUFFER_BYTES = 2048,
-    parameter int unsigned ROUTES = 32
+    parameter int unsigned ROUTES = 32,
+    // Parts that not every device needs.
+    parameter logic PROBES = 1'b0,     // probe units, and a time
+    parameter logic MASQUERADES = 1'b0 // address resolution ends at the CPU where it has to
 ) (
     input  wire logic               clk, // 125 MHz; all inputs are synchronous to it
     input  wire logic               rst,
@@ -41,8 +44,10 @@ module axon_device #(
     output logic                    inject_ready
 );
     // Settings.
+    logic [63:0]                  time_now;
+    logic                         time_high_write, time_low_write;
     logic [PORTS-1:0][1:0]        kinds;
-    logic [PORTS-1:0]             stores_frames, head_first;
+    logic [PORTS-1:0]             stores_frames, punts_resolution, head_first;
     logic [PORTS-1:0][13:0]       frame_bytes_max, bytes_max, route_bytes_max;
     logic [PORTS-1:0][ROUTES-1:0] valid, by_source;
     logic [PORTS-1:0]             row_write, attributes_write, memory_write;
@@ -59,9 +64,14 @@ module axon_device #(
         .PORTS(PORTS), .HOP_BITS(HOP_BITS), .BUFFER_BYTES(BUFFER_BYTES), .ROUTES(ROUTES)
     ) settings (
         .clk(settings_clk), .rst, .reg_address, .reg_write, .reg_write_data, .reg_read,
-        .reg_read_data, .ups(link_up), .kinds, .stores_frames, .frame_bytes_max, .bytes_max,
-        .route_bytes_max, .valid, .by_source, .head_first, .row_write, .attributes_write,
-        .memory_write, .write_address, .write_data, .counter_read, .counter_index, .counter_data
+        .reg_read_data, .time_now, .time_high_write, .time_low_write, .ups(link_up), .kinds,
+        .stores_frames, .punts_resolution, .frame_bytes_max, .bytes_max, .route_bytes_max, .valid,
+        .by_source, .head_first, .row_write, .attributes_write, .memory_write, .write_address,
+        .write_data, .counter_read, .counter_index, .counter_data
+    );
+
+    device_time #(.IS_PRESENT(PROBES)) counter_of_time (
+        .clk, .rst, .write_high(time_high_write), .write_low(time_low_write), .write_data, .time_now
     );
 
     // Between ingresses and egresses. Names with `to_` are by egress, then ingress.
@@ -99,10 +109,14 @@ module axon_device #(
         logic             refused, ingress_drop_valid, ingress_punt_valid, drop_valid, has_punt;
         axon::drop_t      ingress_drop, drop;
         axon::punt_t      ingress_punt, punt;
-        ingress #(.PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES)) ingress_of_port (
+        ingress #(
+            .PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES), .PROBES(PROBES),
+            .MASQUERADES(MASQUERADES)
+        ) ingress_of_port (
             .clk(rx_clk), .rst, .port(4'(port)), .head_valid, .head_data,
             .head_first(head_first[port]), .head_end, .body_valid, .body, .is_bad_fcs, .is_runt,
             .is_giant, .kind(axon::port_kind_t'(kinds[port])), .stores_frames(stores_frames[port]),
+            .punts_resolution(punts_resolution[port]), .time_now, .bytes_max(bytes_max[port]),
             .frame_bytes_max(frame_bytes_max[port]),
             .route_bytes_max({2'd0, route_bytes_max[port]}), .kinds, .ups(link_up),
             .valid(valid[port]), .by_source(by_source[port]), .row_write(row_write[port]),
@@ -130,12 +144,15 @@ module axon_device #(
         /* verilator lint_on UNUSEDSIGNAL */
         logic        tx_done, is_poisoned;
         logic [13:0] tx_bytes;
-        egress #(.PORTS(PORTS), .BUFFER_BYTES(BUFFER_BYTES)) egress_of_port (
+        egress #(
+            .PORTS(PORTS), .BUFFER_BYTES(BUFFER_BYTES), .PROBES(PROBES)
+        ) egress_of_port (
             .clk, .rst, .announce(to_announce[port]), .priorities, .is_stored,
             .write(to_write[port]), .symbols, .cpu_announce(inject_announce[port]),
             .cpu_priority(3'd7), .cpu_write(inject_write[port]), .cpu_symbol(injected),
-            .link_up(link_up[port]), .paused(8'd0), .full_drop(full_drop[port]),
-            .bad_drop(bad_drop[port]), .port_down(port_down[port]),
+            .port(4'(port)), .time_now, .bytes_max(bytes_max[port]),
+            .kind(axon::port_kind_t'(kinds[port])), .link_up(link_up[port]), .paused(8'd0),
+            .full_drop(full_drop[port]), .bad_drop(bad_drop[port]), .port_down(port_down[port]),
             .cpu_full_drop(inject_full_drop[port]), .cpu_bad_drop(inject_bad_drop[port]),
             .cpu_port_down(inject_port_down[port]), .txd(txd[8*port +: 8]), .tx_en(tx_en[port]),
             .tx_er(tx_er[port]), .frame_done(tx_done), .frame_bytes(tx_bytes), .is_poisoned,

@@ -1,5 +1,5 @@
 """Tests of the whole device with hops of 8 bits: frames from port to port, to and from the CPU,
-latency, counters. Registers are accessed by the names of registers.toml."""
+latency, probes, counters. Registers are accessed by the names of registers.toml."""
 
 import os
 import random
@@ -11,12 +11,14 @@ import cocotb
 from bench import cycle, fcs, on_wire, start
 
 PORTS, ROUTES = 4, 32
-PARAMETERS = {"PORTS": PORTS, "HOP_BITS": 8}
+PARAMETERS = {"PORTS": PORTS, "HOP_BITS": 8, "PROBES": 1, "MASQUERADES": 1}
 UNKNOWN, HOST, AXON = 0, 1, 2
-ETHERNET, CONTROL, ERROR = 1, 2, 4
+ETHERNET, CONTROL, PROBE, ERROR = 1, 2, 3, 4
 CPU_HOP, CPU_OUTPUT = 255, 15
 LINK_LOCAL = bytes.fromhex("0180c200000e")
 GAP = 12
+CYCLE = 800  # in units of 10 ps
+INGRESS, EGRESS, QUEUED = 1, 2, 4  # options of a probe
 AXON_LATENCY, HOST_LATENCY = 18, 26
 # Of frames, without FCS. The longest are four times as long as a buffer: cut-through takes them.
 LENGTHS, JUMBO = [60, 61, 64, 100, 128, 256, 512, 1000, 1514, 1600, 2048, 4096, 8996], 9216
@@ -238,7 +240,7 @@ async def pass_one(device, port, to, frame):
 @cocotb.test()
 async def registers_read_back(dut):
     device = await Device(dut).begin()
-    expected = {"magic": 0x41584F4E, "version": 1, "ports": PORTS, "hop_bits": 8,
+    expected = {"magic": 0x41584F4E, "version": 2, "ports": PORTS, "hop_bits": 8,
                 "buffer_bytes": 2048, "routes": ROUTES}
     for name, value in expected.items():
         assert await device.read(address(DEVICE, name)) == value, name
@@ -256,7 +258,7 @@ async def registers_read_back(dut):
         assert await device.read(address(port, "up")) == port % 2
     for where, value in written.items():
         assert await device.read(where) == value, hex(where)
-    for where in [0x0006, 0x0FFF, 0x1008, 0x1800, 0x5000, 0xF000]:
+    for where in [0x0008, 0x0FFF, 0x1009, 0x1800, 0x5000, 0xF000]:
         assert await device.read(where) == 0, hex(where)
 
 
@@ -299,6 +301,169 @@ async def a_host_port_forwards_to_an_axon_port_in_26_cycles(dut):
         assert latency == HOST_LATENCY, latency
     expected = {"rx_frames": 2 * len(LENGTHS), "rx_bytes": 2 * sum(LENGTHS)}
     assert await device.counters(2) == expected
+
+
+def probe(rng, options, length, version=1):
+    """A probe of this length behind its header, with padding."""
+    head = bytes([version, options]) + length.to_bytes(2, "big") + rng.randbytes(12)
+    return head + rng.randbytes(length - len(head))
+
+
+def record_of(unit, port, queued, record):
+    """The time of a record, of which all else is as expected."""
+    assert len(record) == 16 and record[:2] == bytes([unit, 0]), record.hex()
+    assert record[2:4] == port.to_bytes(2, "big"), record.hex()
+    assert int.from_bytes(record[4:8], "big") == queued, record.hex()
+    return int.from_bytes(record[8:], "big")
+
+
+@cocotb.test()
+async def a_probe_gathers_the_times_at_which_it_comes_and_leaves(dut):
+    device = await Device(dut).begin()
+    rng = random.Random(cocotb.RANDOM_SEED)
+    begin = 0x0123_4567_FFFF_0000
+    await device.write(address(DEVICE, "time_high"), begin >> 32)
+    await device.write(address(DEVICE, "time_low"), begin & 0xFFFF_FFFF)
+    seen = []
+    for length in [52, 53, 1000, 1484]:
+        for options in range(8):
+            body = probe(rng, options, length)
+            sent = header([1, 7], [], PROBE) + body
+            (frame, is_good), latency = await pass_one(device, 0, 1, sent)
+            assert is_good and latency == AXON_LATENCY, latency
+            start = header([7], [0], PROBE) + body
+            records = [frame[at : at + 16] for at in range(len(start), len(frame), 16)]
+            assert frame.startswith(start) and len(records) == (options & 3).bit_count()
+            times = []
+            if options & INGRESS:
+                times.append(record_of(INGRESS, 0, 0, records.pop(0)) - begin)
+                seen.append((device.begins[0][-1], times[0]))
+            if options & EGRESS:
+                times.append(record_of(EGRESS, 1, 0, records.pop(0)) - begin)
+                seen.append((device.starts[1][-1], times[-1]))
+            if len(times) == 2:
+                assert times[1] - times[0] == AXON_LATENCY * CYCLE, times
+    # All are of one clock, at the pins.
+    assert len({time - at * CYCLE for at, time in seen}) == 1 and min(seen)[1] > 0, seen
+    high, low = [await device.read(address(DEVICE, f"time_{half}")) for half in ("high", "low")]
+    assert high == begin >> 32 or low < 0xFFFF_0000
+
+
+@cocotb.test()
+async def what_asks_for_no_record_or_has_no_room_gets_none(dut):
+    device = await Device(dut).begin()
+    rng = random.Random(cocotb.RANDOM_SEED)
+    await device.write(address(0, "bytes_max"), 1500)
+    await device.write(address(1, "bytes_max"), 1500)
+    asked, short = INGRESS | EGRESS, probe(rng, INGRESS | EGRESS, 60)
+    cases = [
+        (header([1], [], PROBE) + probe(rng, asked, 60, version=2), 0),
+        (header([1], [], CONTROL) + short, 0),
+        (header([1], list(range(39)), PROBE) + short[:15], 0),
+        (header([1], list(range(38)), PROBE) + short[:16], 2),
+        (header([1], [], PROBE) + probe(rng, asked, 1493 - 32), 2),
+        (header([1], [], PROBE) + probe(rng, asked, 1493 - 31), 1),
+        (header([1], [], PROBE) + probe(rng, asked, 1493 - 15), 0),
+    ]
+    for sent, records in cases:
+        (frame, is_good), _ = await pass_one(device, 0, 1, sent)
+        assert is_good and len(frame) == len(sent) + 16 * records, (len(sent), records, len(frame))
+    # A probe that comes bad leaves bad.
+    device.send(0, None, wire=on_wire(header([1], [], PROBE) + short)[:-1] + b"!")
+    await device.idle()
+    assert device.received[1][-1][1] is False
+
+
+@cocotb.test()
+async def probes_at_full_rate_and_behind_others_keep_their_order(dut):
+    device = await Device(dut).begin()
+    rng = random.Random(cocotb.RANDOM_SEED)
+    sent = [probe(rng, INGRESS, rng.choice([52, 60, 200])) for _ in range(40)]
+    for body in sent:
+        device.send(0, header([1], [5], PROBE) + body)
+    await device.idle()
+    start = header([], [0, 5], PROBE)
+    for body, (frame, is_good) in zip(sent, device.received[1], strict=True):
+        assert is_good and frame[:-16] == start + body
+        record_of(INGRESS, 0, 0, frame[-16:])
+    # Two of the CPU: the first leaves the second behind, with a byte for its end.
+    device.received[1].clear()
+    for length in (900, 80):
+        device.inject(1, header([], [], PROBE) + probe(rng, EGRESS | QUEUED, length))
+    await device.idle()
+    left = [frame[-16:] for frame, _ in device.received[1]]
+    times = [record_of(EGRESS, 1, queued, record) for queued, record in zip([87, 0], left)]
+    assert times[1] - times[0] == (8 + 906 + 16 + 4 + GAP) * CYCLE, times
+
+
+@cocotb.test()
+async def a_frame_too_close_behind_a_probe_costs_the_probe(dut):
+    device = await Device(dut).begin()
+    rng = random.Random(cocotb.RANDOM_SEED)
+    body = probe(rng, INGRESS, 100)
+    for gap in [4, 10, 11]:
+        device.received[1].clear()
+        device.send(0, header([1], [], PROBE) + body, gap=gap)
+        packet = header([1], [], CONTROL) + rng.randbytes(80)
+        device.send(0, None, wire=b"\x55" + on_wire(packet)[7:])
+        await device.idle()
+        first, second = device.received[1]
+        assert second == (header([], [0], CONTROL) + packet[7:], True)
+        assert first[1] == (gap == 11) and first[0].startswith(header([], [0], PROBE) + body)
+    assert (await device.counters(0))["queue_full"] == 2
+
+
+@cocotb.test()
+async def ether_probes_get_records_at_host_ports(dut):
+    device = await Device(dut).begin()
+    rng = random.Random(cocotb.RANDOM_SEED)
+    there, here = b"\x0a" + rng.randbytes(5), b"\x0a" + rng.randbytes(5)
+    sent = there + here + b"\x88\xb6" + probe(rng, INGRESS | EGRESS, 46)
+    device.inject(2, sent)
+    await device.idle()
+    [(frame, is_good)] = device.received[2]
+    assert is_good and frame[:-16] == sent
+    leaves = record_of(EGRESS, 2, 0, frame[-16:])
+    device.send(3, frame)
+    await device.idle()
+    [(ingress, reason, punt)] = device.take_punts()
+    assert (ingress, reason) == (3, "miss") and punt[:-16] == header([], [3]) + frame
+    assert record_of(INGRESS, 3, 0, punt[-16:]) > leaves
+    # With a route it is a frame as any other, and so it is for the hosts that get it.
+    await device.set_route(3, 1, (there, None), 2, b"")
+    (frame, is_good), _ = await pass_one(device, 3, 2, sent)
+    assert is_good and frame == sent
+    (frame, is_good), _ = await pass_one(device, 0, 2, header([2], []) + sent)
+    assert is_good and frame == sent
+
+
+@cocotb.test()
+async def address_resolution_ends_at_the_cpu_where_addresses_are_masqueraded(dut):
+    device = await Device(dut).begin()
+    rng = random.Random(cocotb.RANDOM_SEED)
+    given, true, plain = (b"\x02" + rng.randbytes(5) for _ in range(3))
+    head = header([4, 6], [2])
+    await device.set_route(2, 0, (given, None), 0, head, true)
+    await device.set_route(2, 1, (plain, None), 0, head)
+    arp, ndp = b"\x08\x06", b"\x86\xdd\x60" + bytes(5) + b"\x3a\xff"
+    other = b"\x86\xdd\x60" + bytes(5) + b"\x06\xff"
+    for punts_plain in (0, 1):
+        await device.write(address(2, "punts_resolution"), punts_plain)
+        for to, after in ((given, true), (plain, plain)):
+            for start in (arp, ndp, b"\x81\x00\xe0\x00" + arp, other, b"\x08\x00"):
+                frame = to + rng.randbytes(6) + start + rng.randbytes(60)
+                device.received[0].clear()
+                device.send(2, frame)
+                await device.idle()
+                is_punted = start not in (other, b"\x08\x00") and (to == given or punts_plain)
+                if is_punted:
+                    assert device.take_punts() == [(2, "miss", header([], [2]) + frame)]
+                    assert device.received[0] == []
+                else:
+                    assert device.received[0] == [(head + after + frame[6:], True)]
+                    latency = device.starts[0][-1] - device.begins[2][-1]
+                    waits = start == other and (to == given or punts_plain)
+                    assert latency == HOST_LATENCY + 8 * waits, latency
 
 
 @cocotb.test()

@@ -14,7 +14,8 @@
 
 module egress #(
     parameter PORTS = 4,
-    parameter BUFFER_BYTES = 2048
+    parameter BUFFER_BYTES = 2048,
+    parameter logic PROBES = 1'b1 // there is a probe unit
 ) (
     input  wire logic                    clk,
     input  wire logic                    rst,
@@ -28,6 +29,11 @@ module egress #(
     input  wire logic [2:0]              cpu_priority,
     input  wire logic                    cpu_write,
     input  wire axon::symbol_t           cpu_symbol,
+    // Of the probe unit.
+    input  wire axon::output_t           port,        // number of this port: a constant
+    input  wire logic [63:0]             time_now,
+    input  wire logic [13:0]             bytes_max,   // longest probe, with its record
+    input  wire axon::port_kind_t        kind,        // of this port
     // State of the link and of the peer.
     input  wire logic                    link_up,
     input  wire logic [7:0]              paused,      // priorities that must not start
@@ -108,15 +114,23 @@ module egress #(
         .done_bytes(is_draining ? 14'd0 : frame_bytes)
     );
 
+    logic          stamped_valid;
+    axon::symbol_t stamped;
+    egress_probe #(.PORTS(PORTS), .BUFFER_BYTES(BUFFER_BYTES), .PROBES(PROBES)) probe (
+        .clk(tx_clk), .rst, .port, .kind, .time_now, .bytes_max, .begins(grant != '0),
+        .is_from_cpu(leaving[PORTS]), .occupancies, .cpu_occupancy, .valid(has_symbol), .symbol,
+        .out_valid(stamped_valid), .out_symbol(stamped)
+    );
+
     gmii_tx transmitter (
         .clk(tx_clk), .rst, .start(link_up && grant != '0), .ready(tx_ready), .read(tx_read),
-        .symbol, .symbol_valid(has_symbol), .txd, .tx_en, .tx_er, .frame_done, .frame_bytes,
-        .is_poisoned
+        .symbol(stamped), .symbol_valid(stamped_valid), .txd, .tx_en, .tx_er, .frame_done,
+        .frame_bytes, .is_poisoned
     );
 
     always_ff @(posedge tx_clk) begin
         symbol <= selected;
-        has_symbol <= symbol_valid != '0 && !rst;
+        has_symbol <= symbol_valid != '0 && !is_draining && !rst;
         if (grant != '0) begin
             is_draining <= !link_up;
             drain_wait <= 3'd5;

@@ -108,7 +108,7 @@ class Device:
 async def start(dut, link_up=1):
     random.seed(int(cocotb.RANDOM_SEED))
     zero = ["announce", "cpu_announce", "write", "cpu_write", "is_stored", "symbols", "cpu_symbol",
-            "priorities", "cpu_priority", "paused"]
+            "priorities", "cpu_priority", "paused", "port", "time_now", "bytes_max", "kind"]
     await bench.start(dut, link_up=link_up, **dict.fromkeys(zero, 0))
     await bench.cycle(dut, 20)  # the gap after the reset
     return Device(dut)

@@ -2,18 +2,21 @@
 //
 // On an Axon port a frame whose first four bits are not 0 is an Axon packet: the first hop decides.
 // All others begin with an Ethernet header; they are decided on three cycles after the source
-// address, when the route of a host's frame is found. A frame that ends before is dropped.
+// address, when the route of a host's frame is found. A frame that ends before is dropped. Where
+// address resolution ends at the CPU, by the setting of the port or since the route rewrites the
+// destination, a frame with a route waits until it is known to be none.
 //
 // Timing: byte k in `head` in cycle t0 + k; `decides`, with the decision, comes in t0 + 6 with hops
-// of 8 bits (4 bits: t0 + 5, 16 bits: t0 + 7), and in t0 + 14 without an Axon header, or with
-// head_end before that.
+// of 8 bits (4 bits: t0 + 5, 16 bits: t0 + 7), and in t0 + 14 without an Axon header, up to t0 + 26
+// if the frame waits, or with head_end before that.
 
 `default_nettype none
 
 module frame_decision #(
     parameter int unsigned PORTS = 4,
     parameter int unsigned HOP_BITS = 8, // 4, 8 or 16
-    parameter int unsigned ROUTES = 32
+    parameter int unsigned ROUTES = 32,
+    parameter logic MASQUERADES = 1'b1 // without, no address resolution is looked for
 ) (
     input  wire logic                  clk,
     input  wire logic                  rst,
@@ -25,6 +28,7 @@ module frame_decision #(
     input  wire logic                  is_deciding, // the frame has not been decided on
     // Settings.
     input  wire axon::port_kind_t      kind,        // of the port when the frame began
+    input  wire logic                  punts_resolution, // of the port
     input  wire logic [15:0]           route_bytes_max,
     input  wire logic [PORTS-1:0][1:0] kinds,       // axon::port_kind_t of each port
     input  wire logic [PORTS-1:0]      ups,         // carrier of each port
@@ -81,17 +85,30 @@ module frame_decision #(
         .write_address, .write_data
     );
     /* verilator lint_on PINCONNECTEMPTY */
+    logic is_resolution, is_known, has_to_ask, was_done;
+    if (MASQUERADES) begin : resolves
+        resolution address_resolution (
+            .clk, .rst, .head_valid, .head_data, .head_index, .is_resolution, .is_known
+        );
+    end else begin : no_resolution
+        assign {is_resolution, is_known} = 2'b01;
+    end
+    assign has_to_ask = route_hit && (punts_resolution || rewrites_destination);
+    always_ff @(posedge clk) was_done <= (was_done || route_done) && head_index != 4'd0 && !rst;
+
     axon::decision_t ethernet_decided;
     ethernet_decision #(.PORTS(PORTS)) decide_frame (
         .kind, .is_multicast, .is_link_local, .is_mac_control,
-        .route_hit, .route_place, .route_to, .route_reaches, .route_priority, .route_header_bytes,
+        .route_hit(route_hit && !(has_to_ask && is_known && is_resolution)), .route_place,
+        .route_to, .route_reaches, .route_priority, .route_header_bytes,
         .route_has_header(has_header), .route_rewrites_destination(rewrites_destination),
         .kinds, .ups, .decision(ethernet_decided), .begins(ethernet_begins)
     );
 
     logic is_frame_ready;
     always_comb begin
-        is_frame_ready = !is_packet && verdict_valid && (route_done || kind != axon::PORT_HOST);
+        is_frame_ready = !is_packet && verdict_valid && (kind != axon::PORT_HOST
+            || ((route_done || was_done) && (is_known || !has_to_ask || head_end)));
         decides = is_deciding && ((is_packet && hop_valid) || is_frame_ready || head_end);
         decision = is_packet ? packet_decided : ethernet_decided;
         begins = head_end && !is_frame_ready ? '0 : is_packet ? packet_begins : ethernet_begins;

@@ -18,7 +18,9 @@
 module ingress #(
     parameter int unsigned PORTS = 4,
     parameter int unsigned HOP_BITS = 8, // 4, 8 or 16
-    parameter int unsigned ROUTES = 32
+    parameter int unsigned ROUTES = 32,
+    parameter logic PROBES = 1'b1,     // there is a probe unit
+    parameter logic MASQUERADES = 1'b1 // see frame_decision
 ) (
     input  wire logic                  clk,
     input  wire logic                  rst,
@@ -36,6 +38,9 @@ module ingress #(
     // Settings.
     input  wire axon::port_kind_t      kind,            // of this port
     input  wire logic                  stores_frames,   // announced frames leave only when whole
+    input  wire logic                  punts_resolution, // ARP and ND go to the CPU
+    input  wire logic [63:0]           time_now,
+    input  wire logic [13:0]           bytes_max,       // longest frame, with the record of a probe
     input  wire logic [13:0]           frame_bytes_max, // of an Ethernet frame of hosts
     input  wire logic [15:0]           route_bytes_max,
     input  wire logic [PORTS-1:0][1:0] kinds,           // axon::port_kind_t of each port
@@ -96,10 +101,12 @@ module ingress #(
     logic [7:0]      memory_data;
     axon::decision_t decision, first;
     logic [PORTS:0]  decided_begins;
-    frame_decision #(.PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES)) decide (
+    frame_decision #(
+        .PORTS(PORTS), .HOP_BITS(HOP_BITS), .ROUTES(ROUTES), .MASQUERADES(MASQUERADES)
+    ) decide (
         .clk(decision_clk), .rst, .head_valid, .head_data, .head_index, .head_end, .is_deciding,
-        .kind(frame_kind), .route_bytes_max, .kinds, .ups, .valid, .by_source, .row_write,
-        .attributes_write, .memory_write, .write_address, .write_data,
+        .kind(frame_kind), .punts_resolution, .route_bytes_max, .kinds, .ups, .valid, .by_source,
+        .row_write, .attributes_write, .memory_write, .write_address, .write_data,
         .memory_place, .memory_offset, .memory_data, .decides, .decision,
         .begins(decided_begins)
     );
@@ -110,20 +117,17 @@ module ingress #(
         .begins, .done(decision_done)
     );
 
-    // The frame itself. Its end says why it is bad.
-    axon::symbol_t line_symbol, symbol_0, symbol_1;
+    // The frame itself.
+    axon::symbol_t symbol_0, symbol_1;
     logic [7:0]    data_2;
-    axon::drop_t   bad_reason;
     logic [2:0]    window_valid;
     logic          advance;
-    always_comb begin
-        bad_reason = is_giant ? axon::DROP_OVERSIZED
-            : is_runt && !is_bad_fcs ? axon::DROP_MALFORMED : axon::DROP_BAD_FCS;
-        line_symbol = body;
-        if (body.is_end) line_symbol.data = {2'b00, bad_reason, body.data[0]};
-    end
-    line #(.HOP_BITS(HOP_BITS)) delay_line (
-        .clk, .rst, .write(body_valid && is_open), .write_symbol(line_symbol),
+    probed_line #(.HOP_BITS(HOP_BITS), .PROBES(PROBES)) delay_line (
+        .clk, .rst, .port, .time_now, .bytes_max, .frame_bytes_max, .kind(frame_kind),
+        .begins(head_first && head_valid), .decides,
+        .misses(!decision.is_drop && decision.operation == axon::PUSH
+            && decision.to == axon::CPU && decision.punt == axon::PUNT_MISS),
+        .body_valid(body_valid && is_open), .body, .is_bad_fcs, .is_runt, .is_giant,
         .window_valid, .symbol_0, .symbol_1, .data_2, .advance
     );
 

@@ -141,6 +141,15 @@ def forward(fields, hop, width, kinds, ups=None, route_bytes_max=0xFFFF):
 # The ingress.
 
 
+def is_resolution(frame):
+    """Whether a frame is ARP, or ICMPv6 with a hop limit of 255, behind a tag of VLAN 0 or none."""
+    at = 12
+    if frame[at : at + 2] == b"\x81\x00" and int.from_bytes(frame[14:16], "big") & 0xFFF == 0:
+        at += 4
+    kind, packet = frame[at : at + 2], frame[at + 2 :]
+    return kind == b"\x08\x06" or (kind == b"\x86\xdd" and packet[6:8] == b"\x3a\xff")
+
+
 class Ingress:
     """Settings of a switch and one port of it, and the fates of frames that come in there."""
 
@@ -149,6 +158,7 @@ class Ingress:
         self.routes = routes  # of Route
         self.ups = ups or [True] * len(kinds)
         self.bytes_max, self.route_bytes_max = bytes_max, route
+        self.punts_resolution = False
 
     def fate(self, frame, bad=None):
         """Fate of a frame that the MAC found good, or bad for the reason `bad`."""
@@ -222,7 +232,8 @@ class Ingress:
                 key=lambda route: route.source is None,
                 default=None,
             )
-        if found is None:
+        asks = found and (self.punts_resolution or found.true_destination)
+        if found is None or (asks and is_resolution(frame)):
             return self.punt("miss", emit(self.width, ETHERNET, [], [self.port]) + frame)
         if found.true_destination:
             frame = found.true_destination + frame[6:]

@@ -17,6 +17,13 @@ from ingress_reference import CPU, KINDS, Ingress, Route
 REASONS = {number: name for name, number in reference.DROPS.items()}
 PUNTS = {number: name for name, number in reference.PUNTS.items()}
 PORTS = 4
+# What ends at the CPU where it is address resolution, and what resembles it; from the EtherType on.
+IPV6 = "60000000" "0020"
+RESOLUTION = [
+    "0806", "8100a0000806", "810000010806", "8100000081000000" "0806",
+    f"86dd{IPV6}3aff", f"86dd{IPV6}3a40", f"86dd{IPV6}11ff", f"8100000086dd{IPV6}3aff",
+    f"8100000186dd{IPV6}3aff", f"8100000081000000" f"86dd{IPV6}3aff",
+]  # fmt: skip
 
 
 @dataclass
@@ -43,11 +50,11 @@ class Bench:
     async def start(self):
         zeros = (
             "port head_valid head_data head_first head_end body_valid body is_bad_fcs is_runt "
-            "is_giant kind stores_frames kinds ups valid by_source row_write attributes_write "
-            "memory_write write_address write_data"
+            "is_giant time_now kind punts_resolution stores_frames kinds ups valid by_source "
+            "row_write attributes_write memory_write write_address write_data"
         )
         await bench.start(
-            self.dut, frame_bytes_max=1514, route_bytes_max=0xFFFF,
+            self.dut, bytes_max=1642, frame_bytes_max=1514, route_bytes_max=0xFFFF,
             **dict.fromkeys(zeros.split(), 0),
         )  # fmt: skip
 
@@ -124,7 +131,9 @@ class Bench:
         """Settings and route table of a reference."""
         kinds = ingress.kinds
         self.drive(
-            port=ingress.port, kind=KINDS[ingress.kind], frame_bytes_max=ingress.bytes_max,
+            port=ingress.port, kind=KINDS[ingress.kind],
+            punts_resolution=int(ingress.punts_resolution),
+            frame_bytes_max=ingress.bytes_max,
             route_bytes_max=ingress.route_bytes_max, valid=0,
             kinds=sum(KINDS[kind] << 2 * at for at, kind in enumerate(kinds)),
             ups=sum(up << at for at, up in enumerate(ingress.ups)),
@@ -212,7 +221,7 @@ def ethernet_frame(routes, bytes_max=90):
         at = random.randrange(6)
         destination = destination[:at] + bytes([destination[at] ^ 1]) + destination[at + 1 :]
     ethertype = random.choice(["0800", "0800", "86dd", "8808", "8100000022e90000", "810000010800",
-                               "22e90000", "88a8"])  # fmt: skip
+                               "22e90000", "88a8", *RESOLUTION])  # fmt: skip
     if route and random.random() < 0.6:
         ethertype = "0800"
     payload = random.randbytes(random.choice([0, 20, 46, 50, random.randint(0, bytes_max)]))
@@ -301,9 +310,11 @@ async def random_frames(dut, kind, count, make):
         port = random.randrange(PORTS)
         kinds[port] = kind
         routes = random_routes() if kind == "H" else []
+        punts_resolution = kind == "H" and random.random() < 0.5
         ups = [random.random() < 0.7 for _ in range(PORTS)]
         limits = random.choice([(1514, 0xFFFF), (60, 10)])
         ingress = Ingress(test.width, port, kind, kinds, routes, ups, *limits)
+        ingress.punts_resolution = punts_resolution
         await test.configure(ingress)
         fates, names = [], []
         for _ in range(12):

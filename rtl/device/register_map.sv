@@ -14,11 +14,17 @@ package register_map;
     localparam logic [11:0] DEVICE_MAGIC = 12'h000;
     localparam logic [31:0] DEVICE_MAGIC_VALUE = 32'h41584f4e;
     localparam logic [11:0] DEVICE_VERSION = 12'h001;
-    localparam logic [31:0] DEVICE_VERSION_VALUE = 32'h1;
+    localparam logic [31:0] DEVICE_VERSION_VALUE = 32'h2;
     localparam logic [11:0] DEVICE_PORTS = 12'h002;
     localparam logic [11:0] DEVICE_HOP_BITS = 12'h003;
     localparam logic [11:0] DEVICE_BUFFER_BYTES = 12'h004;
     localparam logic [11:0] DEVICE_ROUTES = 12'h005;
+    localparam logic [11:0] DEVICE_TIME_HIGH = 12'h006;
+    localparam int unsigned DEVICE_TIME_HIGH_BITS = 32;
+    localparam logic [31:0] DEVICE_TIME_HIGH_DEFAULT = 32'd0;
+    localparam logic [11:0] DEVICE_TIME_LOW = 12'h007;
+    localparam int unsigned DEVICE_TIME_LOW_BITS = 32;
+    localparam logic [31:0] DEVICE_TIME_LOW_DEFAULT = 32'd0;
 
     // Registers of a port.
     localparam logic [11:0] PORT_KIND = 12'h000;
@@ -43,6 +49,9 @@ package register_map;
     localparam logic [11:0] PORT_BY_SOURCE = 12'h007;
     localparam int unsigned PORT_BY_SOURCE_BITS = 32;
     localparam logic [31:0] PORT_BY_SOURCE_DEFAULT = 32'd0;
+    localparam logic [11:0] PORT_PUNTS_RESOLUTION = 12'h008;
+    localparam int unsigned PORT_PUNTS_RESOLUTION_BITS = 1;
+    localparam logic [0:0] PORT_PUNTS_RESOLUTION_DEFAULT = 1'd0;
 
     // Tables of a port, aligned to their length.
     localparam logic [11:0] TABLE_ATTRIBUTES = 12'h080;

@@ -25,9 +25,13 @@ module registers #(
     input  wire logic                    reg_read,
     output logic [31:0]                  reg_read_data,
     // Settings.
+    input  wire logic [63:0]             time_now,
+    output logic                         time_high_write,
+    output logic                         time_low_write,
     input  wire logic [PORTS-1:0]        ups,
     output logic [PORTS-1:0][1:0]        kinds,
     output logic [PORTS-1:0]             stores_frames,
+    output logic [PORTS-1:0]             punts_resolution,
     output logic [PORTS-1:0][13:0]       frame_bytes_max,
     output logic [PORTS-1:0][13:0]       bytes_max,
     output logic [PORTS-1:0][13:0]       route_bytes_max,
@@ -56,7 +60,7 @@ module registers #(
     // of its block is read, and which block, if it is a register.
     logic [15:0]    written;
     logic           writes;
-    logic [7:0]     picks;
+    logic [15:0]    picks;
     logic [PORTS:0] is_read;
     always_ff @(posedge clk) begin
         if (reg_write) begin
@@ -67,9 +71,9 @@ module registers #(
                 register_map::TABLE_MEMORY_BITS)) write_data <= {4{reg_write_data[7:0]}};
         end
         writes <= reg_write && !rst;
-        picks <= 8'd1 << reg_address[2:0];
+        picks <= 16'd1 << reg_address[3:0];
         for (int unsigned at = 0; at <= PORTS; at++)
-            is_read[at] <= reg_address[15:3] == {4'(at), 9'd0};
+            is_read[at] <= reg_address[15:4] == {4'(at), 8'd0};
     end
     assign write_address = written[9:0];
     assign counter_index = reg_address[register_map::COUNTERS_BITS-1:0];
@@ -99,7 +103,8 @@ module registers #(
         port_registers #(.ROUTES(ROUTES)) of_port (
             .clk, .rst, .write(writes && is_written), .write_address(written[11:0]), .write_data,
             .read(is_read[port+1]), .picks, .word(words[port]), .up(ups[port]), .kind(kinds[port]),
-            .stores_frames(stores_frames[port]), .frame_bytes_max(frame_bytes_max[port]),
+            .stores_frames(stores_frames[port]), .punts_resolution(punts_resolution[port]),
+            .frame_bytes_max(frame_bytes_max[port]),
             .bytes_max(bytes_max[port]), .route_bytes_max(route_bytes_max[port]),
             .valid(valid[port]), .by_source(by_source[port])
         );
@@ -109,18 +114,23 @@ module registers #(
         .row_write
     );
 
+    assign time_high_write = writes && written == {4'd0, register_map::DEVICE_TIME_HIGH};
+    assign time_low_write = writes && written == {4'd0, register_map::DEVICE_TIME_LOW};
+
     // Reads. Each block gives its word; all that is not read is 0.
     logic [31:0] device_word;
     always_ff @(posedge clk) begin
         device_word <= 32'd0;
-        if (picks[register_map::DEVICE_MAGIC[2:0]])
+        if (picks[register_map::DEVICE_MAGIC[3:0]])
             device_word <= register_map::DEVICE_MAGIC_VALUE;
-        if (picks[register_map::DEVICE_VERSION[2:0]])
+        if (picks[register_map::DEVICE_VERSION[3:0]])
             device_word <= register_map::DEVICE_VERSION_VALUE;
-        if (picks[register_map::DEVICE_PORTS[2:0]]) device_word <= PORTS;
-        if (picks[register_map::DEVICE_HOP_BITS[2:0]]) device_word <= HOP_BITS;
-        if (picks[register_map::DEVICE_BUFFER_BYTES[2:0]]) device_word <= BUFFER_BYTES;
-        if (picks[register_map::DEVICE_ROUTES[2:0]]) device_word <= ROUTES;
+        if (picks[register_map::DEVICE_PORTS[3:0]]) device_word <= PORTS;
+        if (picks[register_map::DEVICE_HOP_BITS[3:0]]) device_word <= HOP_BITS;
+        if (picks[register_map::DEVICE_BUFFER_BYTES[3:0]]) device_word <= BUFFER_BYTES;
+        if (picks[register_map::DEVICE_ROUTES[3:0]]) device_word <= ROUTES;
+        if (picks[register_map::DEVICE_TIME_HIGH[3:0]]) device_word <= time_now[63:32];
+        if (picks[register_map::DEVICE_TIME_LOW[3:0]]) device_word <= time_now[31:0];
         if (!is_read[0]) device_word <= 32'd0;
     end
     always_comb begin

@@ -84,7 +84,9 @@ async def all_other_addresses_do_nothing(dut):
     rng = random.Random(cocotb.RANDOM_SEED)
     await begin(dut)
     parameters = {"magic": 0x41584F4E, "version": 1, "ports": PORTS, "hop_bits": 16,
-                  "buffer_bytes": 4096, "routes": ROUTES}
+                  "buffer_bytes": 4096, "routes": ROUTES, "time_high": 0x01234567,
+                  "time_low": 0x89ABCDEF}
+    dut.time_now.value = 0x0123456789ABCDEF
     known = {register["offset"]: parameters[register["name"]] for register in MAP["device"]}
     tables = {}
     for port in range(PORTS):
@@ -104,6 +106,9 @@ async def all_other_addresses_do_nothing(dut):
         for table in MAP["table"]:
             mask = int(getattr(dut, f"{table['name']}_write").value)
             strobes += [(table["name"], port) for port in range(PORTS) if mask >> port & 1]
+        times = [int(getattr(dut, f"time_{half}_write").value) for half in ("high", "low")]
+        names = {r["offset"]: r["name"] for r in MAP["device"]}
+        assert times == [names.get(address) == f"time_{half}" for half in ("high", "low")]
         expected = tables.get(address)
         assert strobes == ([expected[:2]] if expected else []), hex(address)
         if expected:

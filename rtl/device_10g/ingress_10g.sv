@@ -75,16 +75,19 @@ module ingress_10g #(
     /* verilator lint_off UNUSEDSIGNAL */
     axon::decision_t decision;
     /* verilator lint_on UNUSEDSIGNAL */
-    logic [PORTS:0] begins; // place PORTS is the CPU's
     logic [PORTS-1:0] outputs, outputs_q; // one at most
     logic strips, strips_q, is_axon, is_to_cpu;
+    /* verilator lint_off PINCONNECTEMPTY */ // begins: a stripped frame begins here too
     forward #(.PORTS(PORTS), .HOP_BITS(HOP_BITS)) forward_packet (
-        .header, .is_valid, .hop, .kinds, .ups, .route_bytes_max, .decision, .begins
+        .header, .is_valid, .hop, .kinds, .ups, .route_bytes_max, .decision, .begins()
     );
+    /* verilator lint_on PINCONNECTEMPTY */
     always_comb begin
         is_axon = kinds[PORT] == axon::PORT_AXON;
-        is_to_cpu = begins[PORTS];
-        outputs = is_first ? begins[PORTS-1:0] & ups & {PORTS{is_axon}} : outputs_q;
+        is_to_cpu = !decision.is_drop && decision.to == axon::CPU;
+        outputs = '0;
+        for (int unsigned at = 0; at < PORTS; at++) outputs[at] = is_first ? is_axon
+            && !decision.is_drop && decision.to == 4'(at) && ups[at] : outputs_q[at];
         strips = is_first ? decision.operation == axon::STRIP : strips_q;
     end
 

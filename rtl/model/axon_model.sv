@@ -55,7 +55,8 @@ module axon_model #(
     end
 
     axon_device #(
-        .PORTS(PORTS), .HOP_BITS(HOP_BITS), .BUFFER_BYTES(BUFFER_BYTES), .ROUTES(ROUTES)
+        .PORTS(PORTS), .HOP_BITS(HOP_BITS), .BUFFER_BYTES(BUFFER_BYTES), .ROUTES(ROUTES),
+        .PROBES(1'b1), .MASQUERADES(1'b1)
     ) device (
         .clk, .rst(resets), .rxd(data), .rx_dv(is_valid), .rx_er(is_error), .txd, .tx_en, .tx_er,
         .link_up(ups), .reg_address(address), .reg_write(writes), .reg_write_data(write_data),

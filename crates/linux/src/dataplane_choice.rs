@@ -229,10 +229,10 @@ mod tests {
             ),
             (
                 "dataplane: rtl",
-                "cam: {entries: 4}",
+                "self_congestion_pause: true",
                 none,
-                "dataplane: the data plane `rtl` lacks masqueraded addresses (asked for by \
-                 `cam.entries`); expected full",
+                "dataplane: the data plane `rtl` lacks PAUSE against self-congestion (asked for by \
+                 `self_congestion_pause`); expected full",
             ),
         ];
         for (key, more, machine, says) in table {

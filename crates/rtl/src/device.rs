@@ -27,6 +27,11 @@
 //! ingress; the gates queue them and send them before all others. Each port has one in the gates at
 //! a time, since its buffer for them is small and no register says how full it is.
 //!
+//! **Probes.** The probe units of the gates have the time of the inputs: it is set whenever a device
+//! at rest gets a frame, and with a clock of its own at each input, so that stamps are of the time
+//! outside, in which the machine simulates the gates. What the runtime adds around the data plane
+//! (`PlaneConfig::probe_units`) is not in them.
+//!
 //! **Counters.** Frames that come and go are counted here, drops in gates are read from the
 //! registers, whenever the device is at rest and every `LOOK_CYCLES` cycles otherwise. The bytes
 //! of a frame that is dropped in gates are gone: its `Dropped` has an empty frame.
@@ -112,7 +117,6 @@ impl RtlDataplane {
         assert!(config.dcb.is_none(), "the device has no traffic classes");
         assert!(config.on_full == OnFull::Drop, "the device keeps and reports no refused frame");
         assert!(!config.self_congestion_pause, "the device pauses no hosts by itself");
-        assert!(!config.punts_resolution, "the device does not look into ARP");
         assert!(u32::from(config.ports) <= size.ports, "the device has {} ports", size.ports);
         let frame_bytes = config.frame_bytes_max + config.route_bytes_max + BUFFER_MARGIN_BYTES;
         assert!(frame_bytes <= size.buffer_bytes as usize, "frames longer than the buffers");
@@ -155,6 +159,9 @@ impl RtlDataplane {
 
     /// Runs the model until `now`, or for some cycles, or until the device is at rest.
     fn advance(&mut self, now: Time, out: &mut Vec<Action>) {
+        if self.clock.is_own() && !self.is_idle {
+            self.set_time(now);
+        }
         let until = self.clock.run_until(self.pins.get_mut().cycle(), now);
         while !self.is_idle && self.pins.get_mut().cycle() < until {
             self.inside += self.outgoing.give(self.pins.get_mut());
@@ -173,6 +180,15 @@ impl RtlDataplane {
         }
         self.take_left(now, out);
         self.clock.reached(self.pins.get_mut().cycle(), now, self.is_idle);
+    }
+
+    /// Sets the time of the probe units to `now`, unless they are ahead of it. The cycles that this
+    /// takes do not count.
+    fn set_time(&mut self, now: Time) {
+        let pins = self.pins.get_mut();
+        let time = self.clock.time_of_units(pins.cycle(), now);
+        Driver::set_time(pins, time);
+        self.clock.units_set(pins.cycle(), now, time);
     }
 
     /// Reads the drops of the gates, and reports each; the bytes of those frames are gone.
@@ -233,7 +249,7 @@ impl RtlDataplane {
             Punt::LinkLocal => 0,
             _ => fields.map_or(0, |fields| fields.header_bytes),
         };
-        // The gates do not look for ether probes; they come without a record of the ingress unit.
+        // The gates put the default header in front of ether probes too.
         if punt == Punt::Miss && axon_wire::probe::is_ether(&frame.bytes()[header_bytes..]) {
             frame.pop_front(header_bytes);
             (punt, header_bytes) = (Punt::EtherProbe, 0);
@@ -251,20 +267,29 @@ impl RtlDataplane {
     }
 
     /// Receives a frame from the wire of a port.
-    fn receive(&mut self, port: PortNo, mut frame: FrameBuf, intact: bool, out: &mut Vec<Action>) {
+    fn receive(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        (mut frame, intact): (FrameBuf, bool),
+        out: &mut Vec<Action>,
+    ) {
         self.counters.received(port, frame.length());
         if self.driver.kind(port).is_none() {
             return self.end(port, Drop::NoSuchPort, frame, out);
         }
         frame.make_whole();
+        self.wake(now);
         self.pins.get_mut().feed(port, frame.bytes(), (!intact).then_some(Damage::Fcs));
-        self.enter();
+        self.inside += 1;
     }
 
-    /// Counts a frame that goes into the gates.
-    fn enter(&mut self) {
-        self.inside += 1;
-        self.is_idle = false;
+    /// Lets a device that is at rest run from `now` on.
+    fn wake(&mut self, now: Time) {
+        if self.is_idle {
+            self.set_time(now);
+            self.is_idle = false;
+        }
     }
 
     /// Counts frames that have left the gates, each of which was counted when it went in.
@@ -275,12 +300,12 @@ impl RtlDataplane {
 
     /// Sets the carrier of a port. The frame on a wire that is cut is bad, and those behind it are
     /// lost.
-    fn link(&mut self, port: PortNo, is_up: bool, out: &mut Vec<Action>) {
+    fn link(&mut self, now: Time, port: PortNo, is_up: bool, out: &mut Vec<Action>) {
         let Some(wire) = self.wires.get_mut(port.index()) else { return };
         let left = wire.set_link(is_up);
+        self.wake(now);
         let removed = self.pins.get_mut().set_link(port, is_up);
         self.leave(removed.len() as u64);
-        self.is_idle = false;
         for carrier in removed {
             self.end(port, Drop::PortDown, FrameBuf::new(carrier.frame()), out);
         }
@@ -316,7 +341,7 @@ impl Node for RtlDataplane {
                 while self.clock.is_own() && self.pins.get_mut().backlog(port) > BACKLOG_BYTES {
                     self.advance(now, out);
                 }
-                self.receive(port, frame, intact, out);
+                self.receive(now, port, (frame, intact), out);
             }
             Input::TxDone { port } => {
                 if let Some(wire) = self.wires.get_mut(port.index()) {
@@ -324,7 +349,7 @@ impl Node for RtlDataplane {
                     self.send_next(now, port, out);
                 }
             }
-            Input::Link { port, up } => self.link(port, up, out),
+            Input::Link { port, up } => self.link(now, port, up, out),
             Input::Timeout => {}
             Input::Command(command) => {
                 out.push(Action::Reply(command.unsupported_by(NodeKind::Switch)));

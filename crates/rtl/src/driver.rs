@@ -8,13 +8,15 @@
 
 use crate::model::Size;
 use crate::registers::{self, Counter, Register, Table, counter, device, port, table};
-use crate::routes::{Entry, HEADER_BYTES_MAX, PortRoutes, ROWS, Row};
-use axon_node::{Drop, PortKind, RouteError, RouteKey};
+use crate::routes::{Entry, HEADER_BYTES_MAX, MASQUERADED_HEADER_BYTES_MAX, PortRoutes, ROWS, Row};
+use axon_node::{Drop, Masqueraded, PortKind, RouteError, RouteKey};
 use axon_plane::PlaneConfig;
 use axon_plane::routes::header_of;
 use axon_wire::header::HopWidth;
-use axon_wire::{PortNo, Route};
+use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 
+/// Length of a cycle: 125 MHz.
+pub(crate) const CYCLE: Span = Span::from_nanos(8);
 /// Cycles after which no frame leaves with the header of an entry that is not valid any more.
 const IN_FLIGHT_CYCLES: u64 = 64;
 /// Cycles after a row, in which the device finds a moment between frames to write it.
@@ -90,12 +92,13 @@ impl Driver {
     pub fn new(bus: &mut impl Bus, size: Size, config: &PlaneConfig) -> Driver {
         let ports = usize::from(config.ports);
         let routes = config.routes_per_port_max.min(size.routes as usize);
+        let masqueraded = config.masqueraded_per_port_max.min(size.routes as usize - routes);
         let driver = Driver {
             width: config.hop_width,
             ports: size.ports as u16,
             route_bytes_max: config.route_bytes_max.min(HEADER_BYTES_MAX),
             kinds: vec![PortKind::Unknown; ports],
-            routes: vec![PortRoutes::new(routes); ports],
+            routes: vec![PortRoutes::new(routes, masqueraded); ports],
             drops: vec![[0; counter::ALL.len()]; size.ports as usize + 1],
         };
         let bytes_max = (config.probe_bytes_max() as u32).min(size.buffer_bytes - BUFFER_MARGIN);
@@ -103,6 +106,7 @@ impl Driver {
             set(bus, number, &port::FRAME_BYTES_MAX, config.frame_bytes_max as u32);
             set(bus, number, &port::BYTES_MAX, bytes_max);
             set(bus, number, &port::ROUTE_BYTES_MAX, config.route_bytes_max as u32);
+            set(bus, number, &port::PUNTS_RESOLUTION, config.punts_resolution.into());
             (0..ROWS).for_each(|row| driver.write_row(bus, number, Row::of(row)));
         }
         driver
@@ -112,6 +116,14 @@ impl Driver {
     pub fn is_known(bus: &mut impl Bus) -> bool {
         let is_expected = |register: &Register| read(bus, register) == register.max;
         [device::MAGIC, device::VERSION].iter().all(is_expected)
+    }
+
+    /// Sets the time that probes are stamped with. Takes two cycles; `time` is that of the next.
+    pub fn set_time(bus: &mut impl Bus, time: Time) {
+        // The register has its value a cycle later.
+        let ticks = (time + CYCLE).ticks();
+        bus.write(device::TIME_HIGH.offset, (ticks >> 32) as u32);
+        bus.write(device::TIME_LOW.offset, ticks as u32);
     }
 
     /// Returns the kind of `port`; `None` if there is no such port.
@@ -133,13 +145,15 @@ impl Driver {
         set(bus, port, &port::KIND, number);
         for ingress in (0..self.kinds.len() as u16).map(PortNo) {
             let table = &self.routes[ingress.index()];
-            let to_port = |route: &Route| route.hops.first() == Some(&port);
-            let all = table.iter().filter(|(_, route, _)| to_port(route));
-            let all: Vec<_> = all.map(|(_, route, entry)| (route.clone(), entry)).collect();
-            for (route, entry) in all {
+            let plain = table.iter().map(|(_, route, entry)| (route, None, entry));
+            let given = table.masqueraded();
+            let given = given.map(|(one, entry)| (&one.route, Some(one.destination), entry));
+            let all = plain.chain(given).filter(|(route, ..)| route.hops.first() == Some(&port));
+            let all = all.map(|(route, destination, entry)| (route.clone(), destination, entry));
+            for (route, destination, entry) in all.collect::<Vec<_>>() {
                 self.invalidate(bus, ingress, entry);
                 if let Ok(header) = header_of(&route, self.width) {
-                    self.write_entry(bus, ingress, entry, header);
+                    self.write_entry(bus, ingress, entry, (header, destination));
                 }
                 self.write_valid(bus, ingress);
             }
@@ -166,14 +180,54 @@ impl Driver {
         let entry = table.place(key).ok_or(RouteError::Full)?;
         self.invalidate(bus, port, entry);
         let changed = self.routes[port.index()].set(entry, key, route);
-        changed.into_iter().for_each(|row| self.write_row(bus, port, row));
-        set(bus, port, &port::BY_SOURCE, self.routes[port.index()].by_source());
-        self.write_entry(bus, port, entry, header);
-        self.write_valid(bus, port);
+        self.change_entry(bus, port, entry, changed, (header, None));
         Ok(())
     }
 
-    /// Removes a route; it is not an error if there is none.
+    /// Installs the route of a masqueraded address for frames from `port`, replacing that at the
+    /// same index.
+    ///
+    /// # Errors
+    /// `Full` if there is no such index, `NoSuchPort`; `Unrepresentable` also if the address has
+    /// none, the header is longer than such an entry, or the key has a source or a VLAN. The old
+    /// route, if any, is then kept.
+    pub fn masquerade(
+        &mut self,
+        bus: &mut impl Bus,
+        port: PortNo,
+        route: Masqueraded,
+    ) -> Result<(), RouteError> {
+        let header = header_of(&route.route, self.width)?;
+        let bytes_max = self.route_bytes_max.min(MASQUERADED_HEADER_BYTES_MAX);
+        let table = self.routes.get(port.index()).ok_or(RouteError::NoSuchPort)?;
+        let entry = table.place_masqueraded(route.key)?;
+        if header.len() > bytes_max {
+            return Err(RouteError::Unrepresentable);
+        }
+        self.invalidate(bus, port, entry);
+        let destination = route.destination;
+        let changed = self.routes[port.index()].set_masqueraded(entry, route);
+        self.change_entry(bus, port, entry, changed, (header, Some(destination)));
+        Ok(())
+    }
+
+    /// Writes an entry that takes part in no lookup, of which these rows have changed, and lets it
+    /// take part.
+    fn change_entry(
+        &self,
+        bus: &mut impl Bus,
+        port: PortNo,
+        entry: usize,
+        changed: Vec<Row>,
+        contents: (Vec<u8>, Option<MacAddr>),
+    ) {
+        changed.into_iter().for_each(|row| self.write_row(bus, port, row));
+        set(bus, port, &port::BY_SOURCE, self.routes[port.index()].by_source());
+        self.write_entry(bus, port, entry, contents);
+        self.write_valid(bus, port);
+    }
+
+    /// Removes a route, that of a masqueraded address too; it is not an error if there is none.
     pub fn remove(&mut self, bus: &mut impl Bus, port: PortNo, key: RouteKey) {
         let table = self.routes.get_mut(port.index());
         if table.is_some_and(|table| table.remove(key)) {
@@ -183,7 +237,10 @@ impl Driver {
 
     /// Removes all routes of `port`.
     pub fn clear(&mut self, bus: &mut impl Bus, port: PortNo) {
-        for (key, _) in self.routes(port) {
+        for key in self.routes(port).into_iter().map(|(key, _)| key) {
+            self.remove(bus, port, key);
+        }
+        for key in self.masqueraded(port).into_iter().map(|route| route.key) {
             self.remove(bus, port, key);
         }
     }
@@ -194,7 +251,13 @@ impl Driver {
         tables.flat_map(PortRoutes::iter).map(|(key, route, _)| (key, route.clone())).collect()
     }
 
-    /// Returns the number of routes of `port`.
+    /// Returns the routes of masqueraded addresses of `port`, by index.
+    pub fn masqueraded(&self, port: PortNo) -> Vec<Masqueraded> {
+        let tables = self.routes.get(port.index()).into_iter();
+        tables.flat_map(PortRoutes::masqueraded).map(|(route, _)| route.clone()).collect()
+    }
+
+    /// Returns the number of routes of `port`, those of masqueraded addresses not counted.
     pub fn len(&self, port: PortNo) -> usize {
         self.routes.get(port.index()).map_or(0, PortRoutes::len)
     }
@@ -238,14 +301,23 @@ impl Driver {
         bus.wait(ROW_CYCLES);
     }
 
-    /// Writes header and attributes of an entry.
-    fn write_entry(&self, bus: &mut impl Bus, port: PortNo, entry: usize, header: Vec<u8>) {
+    /// Writes header and attributes of an entry, and the destination that it gives to frames.
+    fn write_entry(
+        &self,
+        bus: &mut impl Bus,
+        port: PortNo,
+        entry: usize,
+        (header, destination): (Vec<u8>, Option<MacAddr>),
+    ) {
         let Entry { output, priority, header } =
             Entry::of(header, self.width, port, |port| self.kind(port));
-        for (byte, &data) in (0..).zip(&header) {
+        let rewritten = destination.iter().flat_map(|MacAddr(bytes)| bytes);
+        let rewritten = (MASQUERADED_HEADER_BYTES_MAX as u32..).zip(rewritten);
+        for (byte, &data) in (0..).zip(&header).chain(rewritten) {
             put(bus, port, &table::MEMORY, &[entry as u32, byte], &[data.into()]);
         }
-        let values = [output.into(), header.len() as u32, priority.value().into(), 0];
+        let rewrites = u32::from(destination.is_some());
+        let values = [output.into(), header.len() as u32, priority.value().into(), rewrites];
         put(bus, port, &table::ATTRIBUTES, &[entry as u32], &values);
     }
 }
@@ -253,7 +325,7 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_wire::MacAddr;
+    use axon_wire::masquerade::address;
     use std::collections::BTreeMap;
 
     const SIZE: Size = Size { ports: 4, hop_bits: 8, buffer_bytes: 2048, routes: 32 };
@@ -366,6 +438,46 @@ mod tests {
         assert_eq!(driver.len(PortNo(0)), 31);
         driver.clear(&mut bus, PortNo(0));
         assert_eq!((driver.len(PortNo(0)), bus.at(port::VALID.offset)), (0, 0));
+    }
+
+    #[test]
+    fn a_masqueraded_address_has_an_entry_with_the_true_one() {
+        let mut bus = Memory::default();
+        let few = PlaneConfig {
+            routes_per_port_max: 4,
+            masqueraded_per_port_max: 64,
+            ..PlaneConfig::with_ports(4, MacAddr::default())
+        };
+        let mut driver = Driver::new(&mut bus, SIZE, &few);
+        driver.set_kind(&mut bus, PortNo(1), PortKind::Axon);
+        let (at, destination) = (PortNo(0), MacAddr([2, 3, 4, 5, 6, 7]));
+        let mut give = |index, generation, hops: usize| {
+            let key = RouteKey::to(address(index, generation));
+            let route = (0..hops).map(|_| PortNo(1)).collect::<Route>();
+            driver.masquerade(&mut bus, at, Masqueraded { key, destination, route })
+        };
+        assert_eq!(give(27, 1, 18), Ok(()), "24 bytes");
+        assert_eq!(give(27, 2, 19), Err(RouteError::Unrepresentable));
+        assert_eq!(give(28, 1, 1), Err(RouteError::Full), "four entries are for others");
+        assert_eq!(give(27, 2, 2), Ok(()), "replaced");
+        let given = driver.masqueraded(at);
+        assert_eq!(
+            given.iter().map(|one| one.key.destination).collect::<Vec<_>>(),
+            [address(27, 2)]
+        );
+        let taken = vec![0x10, 0, 0x80, 1, 0, 0x10, 1, 0];
+        assert_eq!((bus.entry(0), bus.at(table::ATTRIBUTES.offset) >> 12), ((1, taken), 1));
+        let written = (24..30).map(|byte| bus.at(table::MEMORY.offset + byte) as u8);
+        assert!(written.eq(destination.0));
+        // A route of the same key wins while it is there.
+        let key = RouteKey::to(address(27, 2));
+        driver.install(&mut bus, at, key, Route::from([1])).unwrap();
+        assert_eq!(bus.at(port::VALID.offset), 0b10);
+        driver.set_kind(&mut bus, PortNo(1), PortKind::Host);
+        assert_eq!((bus.entry(0), bus.entry(1)), ((1, vec![]), (1, vec![])), "to its hosts");
+        driver.clear(&mut bus, at);
+        assert_eq!(bus.at(port::VALID.offset), 0);
+        assert_eq!(driver.masqueraded(at), []);
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub const fn port_block(port: u16) -> u16 {
     (port + 1) * BLOCK
 }
 
-/// Registers of the device, read-only.
+/// Registers of the device.
 pub mod device {
     use super::Register;
 
@@ -88,7 +88,7 @@ pub mod device {
 
     /// Version of this map.
     pub const VERSION: Register =
-        Register { name: "version", offset: 0x001, min: 1, max: 1, default: None };
+        Register { name: "version", offset: 0x001, min: 2, max: 2, default: None };
 
     /// Number of ports.
     pub const PORTS: Register =
@@ -106,8 +106,18 @@ pub mod device {
     pub const ROUTES: Register =
         Register { name: "routes", offset: 0x005, min: 4, max: 32, default: None };
 
+    /// High half of the time that probes are stamped with, in units of 10 ps; takes effect with the
+    /// next write of `time_low`.
+    pub const TIME_HIGH: Register =
+        Register { name: "time_high", offset: 0x006, min: 0, max: 0xffff_ffff, default: Some(0) };
+
+    /// Low half of the time; both grow by 800 in each cycle of 8 ns. 0 without probe units.
+    pub const TIME_LOW: Register =
+        Register { name: "time_low", offset: 0x007, min: 0, max: 0xffff_ffff, default: Some(0) };
+
     /// All of them, in order.
-    pub const ALL: &[Register] = &[MAGIC, VERSION, PORTS, HOP_BITS, BUFFER_BYTES, ROUTES];
+    pub const ALL: &[Register] =
+        &[MAGIC, VERSION, PORTS, HOP_BITS, BUFFER_BYTES, ROUTES, TIME_HIGH, TIME_LOW];
 }
 
 /// Registers of a port.
@@ -170,9 +180,23 @@ pub mod port {
     pub const BY_SOURCE: Register =
         Register { name: "by_source", offset: 0x007, min: 0, max: 0xffff_ffff, default: Some(0) };
 
+    /// 1 if ARP and IPv6 neighbour discovery received here go to the CPU as misses, with or without
+    /// a route.
+    pub const PUNTS_RESOLUTION: Register =
+        Register { name: "punts_resolution", offset: 0x008, min: 0, max: 1, default: Some(0) };
+
     /// All of them, in order.
-    pub const ALL: &[Register] =
-        &[KIND, UP, IS_STORED, FRAME_BYTES_MAX, BYTES_MAX, ROUTE_BYTES_MAX, VALID, BY_SOURCE];
+    pub const ALL: &[Register] = &[
+        KIND,
+        UP,
+        IS_STORED,
+        FRAME_BYTES_MAX,
+        BYTES_MAX,
+        ROUTE_BYTES_MAX,
+        VALID,
+        BY_SOURCE,
+        PUNTS_RESOLUTION,
+    ];
 }
 
 /// Tables of a port.

@@ -2,10 +2,8 @@
 //!
 //! Cycles are tied to the time outside, or are as long as the machine makes them.
 
-use axon_wire::{Span, Time};
-
-/// Length of a cycle: 125 MHz.
-const CYCLE: Span = Span::from_nanos(8);
+use crate::driver::CYCLE;
+use axon_wire::Time;
 
 /// Cycles from one deadline to the next, if cycles are tied to the time outside.
 const BATCH_CYCLES: u64 = 16;
@@ -17,6 +15,8 @@ const OWN_CYCLES: u64 = 512;
 pub(super) struct Clock {
     cycle: u64,
     time: Time,
+    /// A cycle and the time of the probe units in it.
+    units: (u64, Time),
     /// True if cycles are not tied to the time outside.
     is_own: bool,
 }
@@ -24,7 +24,7 @@ pub(super) struct Clock {
 impl Clock {
     /// Returns a clock in which this cycle is at time zero.
     pub(super) const fn new(cycle: u64) -> Clock {
-        Clock { cycle, time: Time::ZERO, is_own: false }
+        Clock { cycle, time: Time::ZERO, units: (cycle, Time::ZERO), is_own: false }
     }
 
     /// Unties cycles from the time outside.
@@ -41,6 +41,19 @@ impl Clock {
         if is_at_rest || self.is_own {
             (self.cycle, self.time) = (cycle, time);
         }
+    }
+
+    /// Returns the time to which the probe units of a device at `cycle` are set with an input at
+    /// `now`: never back.
+    pub(super) fn time_of_units(&self, cycle: u64, now: Time) -> Time {
+        let (from, time) = self.units;
+        now.max(time + CYCLE * (cycle - from))
+    }
+
+    /// Sets the time of the probe units in this cycle, which is also that of an input at `now`.
+    pub(super) fn units_set(&mut self, cycle: u64, now: Time, units: Time) {
+        (self.cycle, self.time) = (cycle, now);
+        self.units = (cycle, units);
     }
 
     /// Returns the cycle up to which a device at `cycle` runs with an input at `now`.
@@ -78,6 +91,15 @@ mod tests {
         assert_eq!(clock.time_of(152), Time::from_nanos(1_016));
         assert_eq!(clock.cycle_at(Time::ZERO), 150, "time does not go back");
         assert_eq!(clock.deadline(150), Time::from_nanos(1_128));
+    }
+
+    #[test]
+    fn the_time_of_probe_units_never_goes_back() {
+        let (at, mut clock) = (Time::from_nanos, Clock::new(0));
+        clock.units_set(10, at(100), at(100));
+        assert_eq!(clock.time_of_units(20, at(150)), at(180));
+        assert_eq!(clock.time_of_units(20, at(200)), at(200));
+        assert_eq!(clock.cycle_at(at(116)), 12);
     }
 
     #[test]

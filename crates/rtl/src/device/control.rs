@@ -114,7 +114,6 @@ impl RtlDataplane {
                 let (frames, bytes) = self.outgoing.queued(port);
                 let bytes = bytes + frame.length() as u64;
                 if frames == 0 || bytes <= self.config.queue_bytes_max.0 {
-                    self.is_idle = false;
                     return self.outgoing.push(port, frame);
                 }
                 Drop::QueueFull

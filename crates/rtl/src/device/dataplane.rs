@@ -6,9 +6,9 @@ use crate::routes::HEADER_BYTES_MAX;
 use axon_node::dataplane::telemetry_of;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
-    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
-    PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError, RouteTicket,
-    SettingError, Shortcuts, Snapshot,
+    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, Masqueraded, PortEvent,
+    PortKind, PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError,
+    RouteTicket, SettingError, Shortcuts, Snapshot,
 };
 use axon_plane::PlaneConfig;
 use axon_wire::header::PacketType;
@@ -17,7 +17,8 @@ use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
 /// The longest frame: it fits a buffer with any route in front of it.
 const FRAME_BYTES_MAX: usize = BUFFER_BYTES - BUFFER_MARGIN_BYTES - FrameBuf::HEADROOM;
 
-/// Returns the capabilities of the device with this configuration.
+/// Returns the capabilities of the device with this configuration: each limit as it is alone, since
+/// routes and masqueraded addresses share the entries of a port.
 pub fn capabilities(config: &PlaneConfig) -> Capabilities {
     Capabilities {
         name: "rtl",
@@ -26,7 +27,7 @@ pub fn capabilities(config: &PlaneConfig) -> Capabilities {
         frame_bytes_max: config.frame_bytes_max.min(FRAME_BYTES_MAX),
         route_bytes_max: config.route_bytes_max.min(HEADER_BYTES_MAX),
         routes_per_port_max: config.routes_per_port_max.min(ROUTES),
-        masqueraded_per_port_max: 0,
+        masqueraded_per_port_max: config.masqueraded_per_port_max.min(ROUTES - 1),
         port_rate_max: Rate::gbps(1),
         queues_per_port: 1,
         lossless_classes: 0,
@@ -52,7 +53,12 @@ impl Shortcuts for RtlDataplane {}
 
 impl Dataplane for RtlDataplane {
     fn capabilities(&self) -> Capabilities {
-        capabilities(&self.config)
+        let has = capabilities(&self.config);
+        let remaining = ROUTES - has.routes_per_port_max;
+        Capabilities {
+            masqueraded_per_port_max: has.masqueraded_per_port_max.min(remaining),
+            ..has
+        }
     }
 
     /// Writes the change to the tables in gates.
@@ -66,8 +72,10 @@ impl Dataplane for RtlDataplane {
             RouteChange::Install { port, key, route } => {
                 self.driver.install(self.pins.get_mut(), port, key, route)
             }
-            // The gates do not tell ARP from other frames to a masqueraded address.
-            RouteChange::Masquerade { .. } => Err(RouteError::Unavailable),
+            RouteChange::Masquerade { port, key, destination, route } => {
+                let route = Masqueraded { key, destination, route };
+                self.driver.masquerade(self.pins.get_mut(), port, route)
+            }
             RouteChange::Remove { port, key } => {
                 self.driver.remove(self.pins.get_mut(), port, key);
                 Ok(())
@@ -98,31 +106,35 @@ impl Dataplane for RtlDataplane {
 
     fn inject(
         &mut self,
-        _now: Time,
+        now: Time,
         kind: PacketType,
         hops: &Hops,
         payload: &[u8],
         out: &mut Vec<Action>,
     ) {
+        self.wake(now);
         self.inject_packet(kind, hops, payload, out);
     }
 
-    fn send(&mut self, _now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
+        self.wake(now);
         self.send_frame(port, frame, out);
     }
 
     fn forward(
         &mut self,
-        _now: Time,
+        now: Time,
         _ingress: PortNo,
         route: &Route,
         frame: FrameBuf,
         out: &mut Vec<Action>,
     ) {
+        self.wake(now);
         self.forward_punted(route, frame, out);
     }
 
-    fn pause_hosts(&mut self, _now: Time, port: PortNo, out: &mut Vec<Action>) {
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
+        self.wake(now);
         self.send_pause(port, out);
     }
 
@@ -169,6 +181,7 @@ impl Dataplane for RtlDataplane {
         let ports = (0..self.config.ports).map(PortNo).map(|port| PortSnapshot {
             kind: self.kind_of(port).unwrap_or_default(),
             routes: self.driver.routes(port),
+            masqueraded: self.driver.masqueraded(port),
             ..PortSnapshot::default()
         });
         Snapshot { ports: ports.collect() }
@@ -189,6 +202,9 @@ impl Dataplane for RtlDataplane {
             for (key, route) in &wanted.routes {
                 // A route that does not fit is missing in the next snapshot.
                 let _ = self.driver.install(self.pins.get_mut(), port, *key, route.clone());
+            }
+            for route in &wanted.masqueraded {
+                let _ = self.driver.masquerade(self.pins.get_mut(), port, route.clone());
             }
             let only = PortSnapshot {
                 kind: wanted.kind,

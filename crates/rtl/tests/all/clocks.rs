@@ -7,7 +7,7 @@ use crate::frames::Frames;
 use axon_node::{PortKind, RouteKey};
 use axon_rtl::Model;
 use axon_rtl::driver::{Bus, Driver};
-use axon_rtl::gmii::{Damage, Sender};
+use axon_rtl::gmii::{Carrier, Damage, Sender};
 use axon_rtl::model::{Inputs, Outputs};
 use axon_rtl::pins::SYMBOL_END;
 use axon_wire::{HopWidth, PortNo};
@@ -85,7 +85,7 @@ impl Pair {
                     _ => None,
                 };
                 let frame = self.frames.frame(self.kinds[port], FRAME_BYTES_MAX);
-                self.senders[port].push(&frame, damage);
+                self.senders[port].push(Carrier::of(&frame, damage));
             }
             if self.inject.is_empty() && self.frames.one_in(8 * one_in) {
                 let port = self.frames.below(u64::from(PORTS) + 1) as u16;

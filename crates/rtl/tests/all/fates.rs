@@ -10,17 +10,22 @@ use std::fmt;
 
 pub const WIDTHS: [HopWidth; 3] = [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen];
 pub const PORTS: u16 = 4;
+/// Masqueraded addresses of a port.
+pub const MASQUERADED: usize = 8;
 /// Shortest frame on a wire, in bytes without FCS.
 pub const FRAME_BYTES_MIN: usize = 60;
 
-/// Returns the configuration of both data planes: no limit on punts ends a frame.
+/// Returns the configuration of both data planes: no limit on punts ends a frame. With one hop width
+/// address resolution ends at the control plane.
 pub fn config(hop_width: HopWidth) -> PlaneConfig {
     let many = PuntLimit { frames_per_second: u32::MAX, burst: u32::MAX };
     PlaneConfig {
         hop_width,
         punt: many,
         addressed: many,
-        routes_per_port_max: 32,
+        routes_per_port_max: 32 - MASQUERADED,
+        masqueraded_per_port_max: MASQUERADED,
+        punts_resolution: hop_width == HopWidth::Sixteen,
         ..PlaneConfig::with_ports(PORTS, MacAddr([2; 6]))
     }
 }

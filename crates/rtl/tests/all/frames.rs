@@ -1,9 +1,12 @@
 //! Random frames on the wires of a switch.
 
-use crate::fates::{FRAME_BYTES_MIN, PORTS};
+use crate::fates::{FRAME_BYTES_MIN, MASQUERADED, PORTS};
 use axon_node::PortKind;
 use axon_node::random::Random;
+use axon_wire::constants::ethertype;
 use axon_wire::header::{self, HopWidth, PacketType};
+use axon_wire::masquerade;
+use axon_wire::probe::{HEAD_BYTES, ProbeHead, ProbeOptions};
 use axon_wire::{Hops, MacAddr, PortNo, Priority, Route};
 
 /// MACs of hosts; some have routes.
@@ -49,7 +52,12 @@ impl Frames {
         }
     }
 
+    /// Returns the MAC of a host, or a masqueraded address.
     pub fn host(&mut self) -> MacAddr {
+        if self.one_in(3) {
+            let index = self.below(MASQUERADED as u64 + 1) as u16;
+            return masquerade::address(index, self.below(2) as u32);
+        }
         MacAddr([2, 0, 0, 0, 0, self.below(HOSTS) as u8])
     }
 
@@ -85,12 +93,27 @@ impl Frames {
             return ethernet;
         }
         let mut packet = self.header();
+        let at = packet.len();
         packet.extend(ethernet);
+        if packet[0] >> 4 == PacketType::Probe as u8 && !self.one_in(4) {
+            self.make_probe(&mut packet, at);
+        }
         if self.one_in(30) {
             let bit = self.below(8 * packet.len().min(48) as u64) as usize;
             packet[bit / 8] ^= 1 << (bit % 8);
         }
         packet
+    }
+
+    /// Puts the head of a probe into a frame, without a record so far.
+    fn make_probe(&mut self, frame: &mut [u8], at: usize) {
+        let head = ProbeHead {
+            options: ProbeOptions(self.below(8) as u8),
+            body_bytes: (frame.len() - at) as u16,
+            sequence: self.random.next_u64() as u32,
+            origin: axon_wire::NodeId(self.random.next_u64()),
+        };
+        frame[at..at + HEAD_BYTES].copy_from_slice(&head.emit()[..HEAD_BYTES]);
     }
 
     /// Returns an Axon header, whose length is right.
@@ -114,7 +137,7 @@ impl Frames {
         bytes
     }
 
-    /// Returns an Ethernet frame of random content, which is no probe.
+    /// Returns an Ethernet frame of random content; some are probes.
     fn ethernet(&mut self, length: usize, is_inside: bool) -> Vec<u8> {
         let mut frame: Vec<u8> = (0..length).map(|_| self.random.next_u64() as u8).collect();
         let MacAddr(destination) = match self.below(16) {
@@ -127,8 +150,22 @@ impl Frames {
         frame[6..12].copy_from_slice(&self.host().0);
         let is_mac_control = self.one_in(40);
         frame[12..14].copy_from_slice(if is_mac_control { &[0x88, 8] } else { &[8, 0] });
+        match self.below(16) {
+            0 => frame[12..14].copy_from_slice(&ethertype::ARP.to_be_bytes()),
+            1 => {
+                frame[12..15].copy_from_slice(&[0x86, 0xdd, 0x60]);
+                frame[20..22].copy_from_slice(&[58, 255]);
+                frame[54] = 135 + self.below(2) as u8;
+            }
+            2 => frame[12..15].copy_from_slice(&[0x86, 0xdd, 0x60]),
+            _ => {}
+        }
+        if self.one_in(20) {
+            frame[12..14].copy_from_slice(&axon_wire::probe::ETHERTYPE.to_be_bytes());
+            self.make_probe(&mut frame, 14);
+        }
         self.count += 1;
-        frame[20..28].copy_from_slice(&self.count.to_be_bytes());
+        frame[38..46].copy_from_slice(&self.count.to_be_bytes());
         frame
     }
 }

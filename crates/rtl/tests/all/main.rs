@@ -9,6 +9,7 @@ mod line_rate;
 mod links;
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;
+mod probes;
 mod traffic;
 mod vectors;
 mod wrongs;

@@ -4,6 +4,7 @@
 //! the size of the device, changes the answer, the software plane has the right one.
 
 use crate::fates::{FRAME_BYTES_MIN, Fate, PORTS, Tested, WIDTHS, config, counted, gates, since};
+use crate::probes;
 use axon_node::{Dataplane, PortKind, PortSnapshot, RouteKey, Snapshot};
 use axon_plane::Plane;
 use axon_wire::header::{HeaderView, HopWidth};
@@ -134,11 +135,12 @@ fn check(name: &str, text: &str) {
         for case in &mut cases {
             case.frame.resize(case.frame.len().max(FRAME_BYTES_MIN), 0);
             let (expected, mut frame) = answer(&mut plane, case);
-            let (has, got) = answer(&mut gates, case);
-            // The gates have no probe units, which append records.
+            let (has, mut got) = answer(&mut gates, case);
+            // The record of a probe, behind the padding, has a time, and clocks differ.
             let is_stamped = expected.starts_with("punt-ether_probe");
             if is_stamped {
-                frame.truncate(got.len());
+                probes::clear_times(&mut frame, case.frame.len());
+                probes::clear_times(&mut got, case.frame.len());
             }
             let at =
                 format!("{name}, {width:?}: {} {} {:02x?}", case.verdict, case.port, case.frame);
