@@ -169,7 +169,7 @@ module probe_unit #(
         assume (symbol == (f_at == f_length ? {1'b1, 7'd0, f_is_bad}
             : {1'b0, frame_byte(16'(f_at))}));
         // A frame comes without a pause; behind a record, or three cycles after `cuts`.
-        assume (valid == !rst && (f_within || (f_comes && (!f_busy || f_cut_age == 3'd4))));
+        assume (valid == (!rst && (f_within || (f_comes && (!f_busy || f_cut_age == 3'd4)))));
         assume (!cuts || (!f_within && !(f_cut_age < 3'd4)));
         assume (f_within || f_cut_age >= 3'd4 || !valid);
         assume (stamps == (valid && f_at == 6'd0));

@@ -295,6 +295,16 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_few_entries_ask_for_masqueraded_addresses() {
+        let fabric = fabric("cam: {entries: 4}");
+        let without = dataplane("plain", FeatureSet::ALL);
+        let missing = |has: &Capabilities| missing_at(&fabric, 0, Runtime::Ports, has);
+        assert_eq!(missing(&without), ["masqueraded addresses (asked for by `cam.entries`)"]);
+        let with = Capabilities { masqueraded_per_port_max: 1, ..without };
+        assert_eq!(missing(&with), [""; 0]);
+    }
+
+    #[test]
     fn the_fastest_link_is_named_by_what_makes_it_so() {
         let need = |more: &str, runtime| {
             let need = needs(&fabric(more), runtime).port_rate_max.unwrap();
