@@ -1,5 +1,6 @@
 //! Figure 4.4 of the thesis (000 §4.4.3): latency of small and large probes through a line.
 
+use super::gates::{self, Gates};
 use super::latency::{
     self, DEVICES_MAX, Latencies, first_bit_to_last_bit, micros, points, wire_time,
 };
@@ -25,7 +26,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             between them and the wires. Switches: a line of commodity store-and-forward Ethernet \
             switches (the profile `store-and-forward`); frames between two hosts, from the first \
             bit out to the first bit in. Each wire takes 317 ns, which is what is left of the \
-            paper's 4.5 us for five Axons of 520 ns and six wires with their transceivers.",
+            paper's 4.5 us for five Axons of 520 ns and six wires with their transceivers. Gates: \
+            frames of the same sizes through 1 to 5 devices of `rtl/` at their pins, with the same \
+            wires.",
     run,
 };
 
@@ -71,6 +74,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "the wires are set so that five Axons of table 4.2 take the paper's 4.5 us, and the \
          profile cuts through, so that size cannot matter.",
     );
+    let in_gates = in_gates(&mut outcome, &axons)?;
     let (small, large) = PAPER_SWITCH_US;
     let five = PAPER_FIVE_SWITCHES_US;
     // The wires and the switch profile were set from these values, so no bound could fail.
@@ -85,6 +89,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.remark("each switch adds, 64 B", "", slope(&switches[0]), "us");
     let (table, plot) = drawn(&axons, &switches);
     outcome.tables.push(table);
+    outcome.tables.extend(in_gates);
     outcome.plots.push(plot);
     outcome.note(
         "The paper gives these figures in its text and draws the others. Its Axons' 4.5 us are \
@@ -94,6 +99,34 @@ fn run(context: &mut Context) -> Result<Outcome> {
          could not miss one.",
     );
     Ok(outcome)
+}
+
+/// Measures a frame through lines of gates, whose own cycles nothing sets.
+fn in_gates(outcome: &mut Outcome, axons: &Latencies) -> Result<Option<Table>> {
+    if let Some(reason) = gates::missing() {
+        outcome.remark("gates", "", reason, "us");
+        return Ok(None);
+    }
+    let mut latencies = Latencies::default();
+    let columns = ["devices", "frame, bytes", "profile, us", "gates, us"];
+    let mut table = Table::new("gates", &columns);
+    for (size, bytes) in [SMALL, LARGE].into_iter().enumerate() {
+        for devices in 1..=DEVICES_MAX {
+            let cycles = Gates::between_axons(devices)?.pass(bytes)?;
+            let time = gates::span(cycles.iter().sum()) + WIRE * (devices as u64 + 1);
+            latencies[size][devices - 1] = micros(time);
+            let profile = axons[size][devices - 1];
+            table.push(vec![devices.into(), bytes.into(), profile.into(), micros(time).into()]);
+        }
+    }
+    let apart = (latencies[0][4] - latencies[1][4]).abs();
+    outcome.rows.push(Row::at_most("gates, 5 Axons: large less small", "none", apart, "us", 0.0));
+    let each = (latencies[0][4] - latencies[0][0]) / 4.0 - micros(WIRE);
+    let theirs = micros(gates::span(65));
+    let name = "gates, each Axon adds beside its wire, 64 B";
+    outcome.rows.push(Row::at_most(name, theirs, each, "us", theirs / 3.0));
+    outcome.remark("gates, 5 Axons, 64 B", PAPER_AXON_US.1, latencies[0][4], "us");
+    Ok(Some(table))
 }
 
 fn set_wires(fabric: &mut Fabric) {

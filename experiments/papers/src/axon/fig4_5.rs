@@ -2,9 +2,10 @@
 
 mod live;
 
-use super::latency::{self, DEVICES_MAX, Latencies, micros, points};
+use super::gates::{self, Gates};
+use super::latency::{self, DEVICES_MAX, Latencies, micros, points, wire_time};
 use super::line::{self, Line};
-use crate::reproduce::{Context, Experiment, Outcome, Row};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_plot::{Axis, Plot, Series};
 use axon_sim::PingPlan;
@@ -20,7 +21,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             commodity store-and-forward Ethernet switches, in the simulator. A host takes 25 us to \
             process a frame that has come, at both ends: 50 us of the round trip, which stand for \
             the interrupt, driver and stack of the paper's hosts (its interrupt coalescing was \
-            off). Where the lab may run, the same pings among real Linux hosts through 1 to 5 \
+            off). Gates: the same frames through 1 to 5 devices of `rtl/` at their pins, both \
+            ways, and the same hosts and wires. Where the lab may run, the same pings among real Linux hosts through 1 to 5 \
             software switches, the shortest of 200.",
     run,
 };
@@ -29,6 +31,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 pub const HOST: Span = Span::from_micros(25);
 /// Data of an echo request in a frame of 60 bytes, and in the largest, without FCS.
 const DATA: [u16; 2] = [18, 1472];
+/// Ethernet, IPv4 and ICMP headers, in bytes.
+const HEADERS_BYTES: usize = 14 + 20 + 8;
 const SIZES: [&str; 2] = ["64 B", "1514 B"];
 const COUNT: u16 = 10;
 /// Accepted difference of "doubles" from 2, either way, in per cent.
@@ -69,6 +73,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "a round trip is twice the 25 us of a host, which are ours, and the times of the devices, \
          which are set from figure 4.4. A ratio that misses its bound counts as missed.",
     );
+    let in_gates = in_gates(&mut outcome, &axons, &switches)?;
     sensitivity(context, &mut outcome)?;
     let mut series = Vec::new();
     for (size, name) in SIZES.into_iter().enumerate() {
@@ -78,6 +83,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let axes = (Axis::linear("devices", ""), Axis::linear("round trip", "us"));
     let title = "Ping through a line of devices";
     outcome.tables.push(latency::table("ping", &axons, &switches));
+    outcome.tables.extend(in_gates);
     outcome.plots.push(Plot::lines("ping", title, axes.0, axes.1, series));
     match live(context)? {
         Ok(trips) => {
@@ -100,6 +106,40 @@ fn run(context: &mut Context) -> Result<Outcome> {
          each, and with the machine's load.",
     );
     Ok(outcome)
+}
+
+/// Measures the devices of a round trip on gates, whose cycles nothing sets; hosts and wires are
+/// those of the simulator.
+fn in_gates(
+    outcome: &mut Outcome,
+    axons: &Latencies,
+    switches: &Latencies,
+) -> Result<Option<Table>> {
+    if let Some(reason) = gates::missing() {
+        outcome.remark("gates", "", reason, "us");
+        return Ok(None);
+    }
+    let columns = ["devices", "frame", "profile, us", "gates, us"];
+    let (mut table, mut trips) = (Table::new("gates", &columns), Latencies::default());
+    let wire = Line::of_axons(1).ends()?.hosts[0].wire;
+    for (size, data) in DATA.into_iter().enumerate() {
+        let frame_bytes = usize::from(data) + HEADERS_BYTES;
+        for devices in 1..=DEVICES_MAX {
+            let cycles = Gates::between_hosts(devices)?.pass(frame_bytes)?;
+            let wires = wire.latency * (devices as u64 + 1);
+            let way = wire_time(wire.rate, frame_bytes) + wires + gates::span(cycles.iter().sum());
+            let trip = micros((way + HOST) * 2);
+            trips[size][devices - 1] = trip;
+            let profile = axons[size][devices - 1];
+            table.push(vec![devices.into(), SIZES[size].into(), profile.into(), trip.into()]);
+        }
+        let name = format!("gates, 5 Axons over 1, {}", SIZES[size]);
+        let growth = trips[size][4] / trips[size][0];
+        outcome.rows.push(Row::at_most(name, "barely noticeable", growth, "x", 1.15));
+        let name = format!("gates, 5 switches over 5 Axons, {}", SIZES[size]);
+        outcome.remark(name, "above 1", switches[size][4] / trips[size][4], "x");
+    }
+    Ok(Some(table))
 }
 
 /// Returns the ratio of five switches to one with host times other than [`HOST`].

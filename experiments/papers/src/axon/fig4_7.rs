@@ -1,6 +1,8 @@
 //! Figures 4.7 and 4.8 of the thesis (000 §4.4.3): round trips of a TCP request under cross
 //! traffic, cut-through against store-and-forward in the same device.
 
+use super::gates::{self, Gates};
+use super::latency::{micros, wire_time};
 use super::line::{self, Line};
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
@@ -24,7 +26,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             B, as the thesis's source waits for no more than an ACK; answers as large as requests \
             are in the remarks. The second pair sends UDP datagrams of full frames to each other, \
             both ways, at random with a mean of 0 to 100 % of 1 Gb/s. A host takes 25 us to \
-            process a frame. Mean round trip over 500 ms.",
+            process a frame. Mean round trip over 500 ms. Gates: frames of these sizes through two \
+            devices of `rtl/` at their pins, in both modes of the register `is_stored`, without \
+            load.",
     run,
 };
 
@@ -35,6 +39,9 @@ const HOST: Span = super::fig4_5::HOST;
 /// Payload of a frame of 64 bytes, and of one of 1518, with their FCS.
 const SMALL: u32 = 6;
 const LARGE: u32 = 1460;
+/// Ethernet, IPv4 and TCP headers, and the shortest frame without FCS, in bytes.
+const HEADERS_BYTES: usize = 14 + 20 + 20;
+const FRAME_BYTES_MIN: usize = 60;
 /// Payloads of a request and of its answer. The thesis's source "waits to receive an ACK": the
 /// answer is small. Answers as large as the request are measured beside it.
 const PAYLOADS: [(u32, u32); 3] = [(SMALL, SMALL), (LARGE, SMALL), (LARGE, LARGE)];
@@ -139,8 +146,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.tables.push(table(line, switches));
         outcome.plots.push(plot(line, switches));
     }
+    let on_gates = in_gates(&mut outcome)?;
+    outcome.tables.extend(on_gates);
     outcome.note(
-        "The thesis draws both figures without numbers and does not say how many Axons are in its \
+        "On gates there is no row with load: a runtime takes whole frames from them, so that only \
+         their pins show the modes. The thesis draws both figures without numbers and does not say how many Axons are in its \
          line; its text says that the difference at 64 B is inconsequential and significant at \
          1514 B, with and without load. At 1514 B that holds in every line. At 64 B it holds in a \
          line of two and is not reproduced in longer ones: there a small frame that follows a \
@@ -154,6 +164,41 @@ fn run(context: &mut Context) -> Result<Outcome> {
          it.",
     );
     Ok(outcome)
+}
+
+/// Measures both modes of one device in gates, whose cycles nothing sets, without cross traffic;
+/// hosts and wires are those of the simulator.
+fn in_gates(outcome: &mut Outcome) -> Result<Option<Table>> {
+    if let Some(reason) = gates::missing() {
+        outcome.remark("gates", "", reason, "us");
+        return Ok(None);
+    }
+    let columns = ["frame", "cut-through, us", "store-and-forward, us"];
+    let mut table = Table::new("gates", &columns);
+    let devices = SWITCHES[0];
+    let wire = Line { switches: devices, ..Line::default() }.ends()?.hosts[0].wire;
+    let way = |payload: u32, is_stored| -> Result<Span> {
+        let mut line = Gates::between_hosts(devices)?;
+        line.store_frames(is_stored);
+        let frame_bytes = (payload as usize + HEADERS_BYTES).max(FRAME_BYTES_MIN);
+        let cycles = line.pass(frame_bytes)?.into_iter().sum();
+        let wires = wire.latency * (devices as u64 + 1);
+        Ok(wire_time(wire.rate, frame_bytes) + wires + gates::span(cycles) + HOST)
+    };
+    for (size, (request, response)) in PAYLOADS.into_iter().enumerate().take(BOTH_WAYS) {
+        let trip = |is_stored| -> Result<f64> {
+            Ok(micros(way(request, is_stored)? + way(response, is_stored)?))
+        };
+        let (cut, stored) = (trip(false)?, trip(true)?);
+        table.push(vec![SIZES[size].into(), cut.into(), stored.into()]);
+        let (name, gain) = (SIZES[size], 100.0 * (1.0 - cut / stored));
+        let name = format!("gates, 2 Axons, {name}: gain of cut-through without load");
+        outcome.rows.push(match size {
+            0 => Row::at_most(name, "inconsequential", gain, "%", SMALL_PERCENT),
+            _ => Row::at_least(name, "significant", gain, "%", EACH_LOAD_PERCENT),
+        });
+    }
+    Ok(Some(table))
 }
 
 /// Returns the row of the thesis's claim on small frames.

@@ -10,6 +10,7 @@ pub mod fig4_9;
 pub mod fig6a;
 pub mod fig6b;
 pub mod fig6c;
+mod gates;
 pub mod init;
 pub mod latency;
 pub mod line;

@@ -1,8 +1,9 @@
 //! Table 4.2 of the thesis (000 §4.4.1): latency of one Axon, stage by stage.
 
+use super::gates::{self, Gates};
 use super::latency::{first_bit_to_last_bit, nanos, wire_time};
 use super::line::Line;
-use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
+use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::Result;
 use axon_fabric::model::{Device, Fabric, Stage};
 use axon_plot::{Axis, Plot, Series};
@@ -18,7 +19,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             and 1514 bytes from the first host to the last over idle wires, first bit out to last \
             bit in. Wires and the bits' own time, route header included, are taken off; what is \
             left of the first switch, and what each further one adds, is its time from the first \
-            bit in to the first bit out.",
+            bit in to the first bit out. Gates: the same frames through 5 devices of `rtl/`, from \
+            the first byte of the preamble in to that out at their pins.",
     run,
 };
 
@@ -36,6 +38,8 @@ const PAPER: [(&str, u64, u64); 8] = [
 const CYCLE_NS: u64 = 8;
 /// The totals of the table, ns.
 const PAPER_TOTAL_NS: (f64, f64) = (520.0, 768.0);
+/// Most cycles of the gates, from an Axon and from a host.
+const GATES_MOST: (f64, f64) = (18.0, 26.0);
 const FRAMES: [usize; 3] = [60, 512, 1514];
 const SWITCHES: usize = 5;
 
@@ -81,10 +85,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "the profile's stages are the paper's. The rows check that frames in the simulator take \
          them, each once and nothing beside them.",
     );
-    outcome.remark("our RTL's cycles, from Axon", 65u64, "no RTL yet", "cycles");
-    outcome.remark("our RTL's cycles, from host", 96u64, "no RTL yet", "cycles");
     outcome.tables.push(table);
     outcome.tables.push(measured);
+    match gates::missing() {
+        Some(reason) => outcome.remark("gates", "65 and 96 cycles", reason, "cycles"),
+        None => outcome.tables.push(in_gates(&mut outcome.rows)?),
+    }
     outcome.plots.push(plot(&device));
     outcome.note(
         "The paper (001 §5.2) says 720 ns from a host where the thesis's table adds up to 768; the \
@@ -92,6 +98,33 @@ fn run(context: &mut Context) -> Result<Outcome> {
          first switch; the profile has the shortest.",
     );
     Ok(outcome)
+}
+
+/// Measures the cycles of the gates, which nothing sets but their design.
+fn in_gates(rows: &mut Vec<Row>) -> Result<Table> {
+    let columns = ["frame, bytes", "switch", "from", "paper, ns", "profile, ns", "gates, ns"];
+    let (mut table, device) = (Table::new("gates", &columns), Device::axon_netfpga());
+    let [axon, host] = [|row: &(&str, u64, u64)| row.1, |row: &(&str, u64, u64)| row.2]
+        .map(|cycles| PAPER.iter().map(cycles).sum::<u64>());
+    for frame in FRAMES {
+        let cycles = Gates::between_hosts(SWITCHES)?.pass(frame)?;
+        for (at, &ours) in cycles.iter().enumerate() {
+            let (from, theirs) = if at == 0 { ("host", host) } else { ("Axon", axon) };
+            let name = format!("gates, {frame} bytes, from {from}, switch {}", at + 1);
+            let ns = |cycles| nanos(gates::span(cycles));
+            let stages = if at == 0 { device.from_host() } else { &device.from_switch[..] };
+            let profile: f64 = stages.iter().map(|stage| nanos(stage.time.0)).sum();
+            let figures = [ns(theirs), profile, ns(ours)].map(Figure::from);
+            let row = [frame.into(), (at + 1).into(), from.into()].into_iter().chain(figures);
+            table.push(row.collect());
+            // A third of the thesis's time, but for the last switch: it skips a header first.
+            if at + 1 < SWITCHES {
+                let most = if at == 0 { GATES_MOST.1 } else { GATES_MOST.0 };
+                rows.push(Row::at_most(name, theirs, ours as f64, "cycles", most));
+            }
+        }
+    }
+    Ok(table)
 }
 
 /// Returns the time of a frame outside the switches: the wires, and its bits once. The last wire
