@@ -127,14 +127,14 @@ impl RtlDataplane {
         let driver = Driver::new(&mut pins, size, &config);
         Ok(RtlDataplane {
             clock: Clock::new(pins.cycle()),
-            registers: registers::read(&mut pins),
+            registers: pins.aside(registers::read),
+            look_at: pins.cycle() + LOOK_CYCLES,
             pins: RefCell::new(pins),
             driver,
             wires: (0..config.ports).map(|_| Wire::new(&config)).collect(),
             outgoing: Outgoing::new(config.ports),
             counters: Counters::new(config.ports),
             inside: 0,
-            look_at: 0,
             is_idle: true,
             config,
         })
