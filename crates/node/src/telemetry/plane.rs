@@ -26,7 +26,8 @@ pub struct PlaneTelemetry {
 /// Registers and counters of a device. Counters have 32 bits and wrap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterTelemetry {
-    /// Registers of the device, and counters of its CPU as a port, by the names of its register map.
+    /// Registers of the device, and counters of its CPU as a port, by the names of its register
+    /// map.
     pub device: BTreeMap<String, u32>,
     /// Registers and counters of the ports, by number from 0, by the same names.
     pub ports: Vec<BTreeMap<String, u32>>,

@@ -173,7 +173,8 @@ fn overload(width: HopWidth, mut size: impl FnMut() -> usize) {
     let sent = run(&mut pins, width).swap_remove(to.index());
     assert!(gaps(&sent).iter().all(|&gap| gap == GAP_BYTES as u64), "the output was idle");
     let by_plane = dropped_by_plane(width, &wires);
-    // While frames arrive, each input sends as much as any other, but for a turn and its last frame.
+    // While frames arrive, each input sends as much as any other, but for a turn and its last
+    // frame.
     let wire = |bytes: usize| (gmii::wire_bytes(bytes) + GAP_BYTES) as u64;
     let arrival: u64 = wires[0].iter().map(|frame| wire(frame.len())).sum();
     let longest = wires[0].iter().map(|frame| wire(frame.len())).max().expect("frames");

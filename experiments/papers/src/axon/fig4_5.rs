@@ -22,7 +22,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             process a frame that has come, at both ends: 50 us of the round trip, which stand for \
             the interrupt, driver and stack of the paper's hosts (its interrupt coalescing was \
             off). Gates: the same frames through 1 to 5 devices of `rtl/` at their pins, both \
-            ways, and the same hosts and wires. Where the lab may run, the same pings among real Linux hosts through 1 to 5 \
+            ways, and the same hosts and wires. Where the lab may run, the same pings among real \
+            Linux hosts through 1 to 5 \
             software switches, the shortest of 200.",
     run,
 };

@@ -150,7 +150,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.extend(on_gates);
     outcome.note(
         "On gates there is no row with load: a runtime takes whole frames from them, so that only \
-         their pins show the modes. The thesis draws both figures without numbers and does not say how many Axons are in its \
+         their pins show the modes. The thesis draws both figures without numbers and does not \
+         say how many Axons are in its \
          line; its text says that the difference at 64 B is inconsequential and significant at \
          1514 B, with and without load. At 1514 B that holds in every line. At 64 B it holds in a \
          line of two and is not reproduced in longer ones: there a small frame that follows a \

@@ -116,7 +116,8 @@ impl Gates {
         Ok(cycles)
     }
 
-    /// Returns a frame as it comes to the first device: of a host, or behind a header with a hop for
+    /// Returns a frame as it comes to the first device: of a host, or behind a header with a hop
+    /// for
     /// each device.
     fn frame(&self, bytes: usize) -> Result<Vec<u8>> {
         let mut frame = Vec::new();
