@@ -27,10 +27,10 @@
 //! ingress; the gates queue them and send them before all others. Each port has one in the gates at
 //! a time, since its buffer for them is small and no register says how full it is.
 //!
-//! **Probes.** The probe units of the gates have the time of the inputs: it is set whenever a device
-//! at rest gets a frame, and with a clock of its own at each input, so that stamps are of the time
-//! outside, in which the machine simulates the gates. What the runtime adds around the data plane
-//! (`PlaneConfig::probe_units`) is not in them.
+//! **Probes.** The probe units of the gates have the time of the inputs: it is set when a device at
+//! rest gets a frame, and with a clock of its own at each input, so that stamps are of the time
+//! outside, in which the machine simulates the gates. Delays of the runtime around the data plane
+//! (`PlaneConfig::probe_units`) are not in them.
 //!
 //! **Counters.** Frames that come and go are counted here, drops in gates are read from the
 //! registers, whenever the device is at rest and every `LOOK_CYCLES` cycles otherwise. The bytes
@@ -150,6 +150,15 @@ impl RtlDataplane {
     /// Returns the number of frames in the gates.
     pub const fn inside(&self) -> u64 {
         self.inside
+    }
+
+    /// Returns the registers: those of now if no frame is in the gates, or else at the last look. A
+    /// read takes cycles, which must not delay frames; to a device at rest they do not count.
+    fn read_registers(&self) -> RegisterTelemetry {
+        if !self.is_idle {
+            return self.registers.clone();
+        }
+        self.pins.borrow_mut().aside(registers::read)
     }
 
     /// Returns the driver, and the bus with which it reads and writes registers.

@@ -142,8 +142,10 @@ impl Sender {
 
     /// Begins the gap if the first frame has been sent.
     fn end_frame(&mut self) {
-        let is_over = |carrier: &mut Carrier| self.sent >= carrier.bytes.len();
-        if let Some(carrier) = self.waiting.pop_front_if(is_over) {
+        let is_over = |carrier: &Carrier| self.sent >= carrier.bytes.len();
+        if self.waiting.front().is_some_and(is_over)
+            && let Some(carrier) = self.waiting.pop_front()
+        {
             (self.sent, self.gap) = (0, carrier.gap);
         }
     }

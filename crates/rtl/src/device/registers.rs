@@ -1,22 +1,10 @@
 //! Registers of the device for the state that its node reports.
 
-use super::RtlDataplane;
 use crate::driver::Bus;
 use crate::pins::Pins;
 use crate::registers::{self, counter, device, port};
 use axon_node::telemetry::RegisterTelemetry;
 use std::collections::BTreeMap;
-
-impl RtlDataplane {
-    /// Returns the registers: those of now if no frame is in the gates, or else at the last look. A
-    /// read takes cycles, which must not delay frames; to a device at rest they do not count.
-    pub(super) fn read_registers(&self) -> RegisterTelemetry {
-        if !self.is_idle {
-            return self.registers.clone();
-        }
-        self.pins.borrow_mut().aside(read)
-    }
-}
 
 /// Reads all registers and counters of a device.
 pub(super) fn read(pins: &mut Pins) -> RegisterTelemetry {

@@ -15,8 +15,8 @@ pub const MASQUERADED: usize = 8;
 /// Shortest frame on a wire, in bytes without FCS.
 pub const FRAME_BYTES_MIN: usize = 60;
 
-/// Returns the configuration of both data planes: no limit on punts ends a frame. With one hop width
-/// address resolution ends at the control plane.
+/// Returns the configuration of both data planes: no limit on punts ends a frame. With one hop
+/// width address resolution ends at the control plane.
 pub fn config(hop_width: HopWidth) -> PlaneConfig {
     let many = PuntLimit { frames_per_second: u32::MAX, burst: u32::MAX };
     PlaneConfig {

@@ -69,7 +69,7 @@ impl Account {
     }
 }
 
-/// What a receiver makes of bytes on its wire.
+/// Outcome of bytes on a wire at its receiver.
 enum Received {
     /// No frame.
     NoStart,
@@ -328,79 +328,103 @@ impl Fuzz {
     ) -> (Vec<Account>, Vec<Fate>, Totals) {
         let mut accounts: Vec<_> = (0..=PORTS).map(|_| Account::default()).collect();
         let (mut fates, mut totals) = (Vec::new(), Totals::default());
-        let port_down = at_drop(Drop::PortDown);
         for (port, carriers) in (0..PORTS).map(PortNo).zip(wires) {
             let mut gap = usize::MAX;
             for carrier in carriers {
                 let received = received(carrier, gap, self.limits.bytes);
                 gap = carrier.gap;
                 let account = &mut accounts[port.index()];
-                let Received::Frame { bytes, is_empty, mut error } = received else {
-                    totals.no_start += 1;
-                    account.add(&counter::NO_START, 1);
-                    continue;
-                };
-                if bytes.len() < FRAME_BYTES_MIN {
-                    account.add(&counter::RUNTS, 1);
-                } else {
-                    account.add(&counter::RX_FRAMES, 1);
-                    account.add(&counter::RX_BYTES, bytes.len() as u64);
-                }
-                if is_empty {
-                    continue;
-                }
-                totals.received += 1;
-                let mut is_decided = false;
-                if error.is_none() {
-                    match self.fate(port, &bytes) {
-                        Ok(fate) => {
-                            if flapped.is_some() && fate.output() == flapped {
-                                account.most[port_down] += 1;
-                            }
-                            if let Fate::Punted { punt, .. } = fate {
-                                account.exact[at_punt(punt)] += 1;
-                            }
-                            fates.push(fate);
-                            continue;
-                        }
-                        Err(reason) => {
-                            is_decided = !matches!(reason, Drop::Malformed | Drop::Oversized);
-                            error = Some(reason);
-                        }
-                    }
-                }
-                let reason = error.expect("no fate without");
-                // Fragments may come faster than a header is put in front of them.
-                if bytes.len() < FRAME_BYTES_MIN {
-                    account.most[at_drop(Drop::QueueFull)] += 1;
-                }
-                if is_decided && !(flapped.is_some() && reason == Drop::EgressUnknown) {
-                    account.exact[at_drop(reason)] += 1;
-                } else {
-                    account.most[at_drop(reason)] += 1;
-                    if flapped.is_some() || self.ups.contains(&false) {
-                        account.most[port_down] += 1;
-                    }
-                }
+                fates.extend(self.expect_frame(port, received, flapped, account, &mut totals));
             }
         }
         if let Some((port, frame)) = injected {
             let account = &mut accounts[usize::from(PORTS)];
-            account.add(&counter::RX_FRAMES, 1);
-            account.add(&counter::RX_BYTES, frame.len() as u64);
+            fates.extend(self.expect_injected(port, frame, flapped, account));
             totals.received += 1;
-            let mut padded = frame;
-            padded.resize(padded.len().max(FRAME_BYTES_MIN), 0);
-            match self.ups.get(port.index()) {
-                None => account.add(&counter::NO_SUCH_PORT, 1),
-                Some(false) => account.add(&counter::PORT_DOWN, 1),
-                Some(true) => {
-                    account.most[port_down] += u64::from(flapped == Some(port));
-                    fates.push(Fate::Sent { port, frame: padded, intact: true });
-                }
-            }
         }
         (accounts, fates, totals)
+    }
+
+    /// Adds what comes of bytes on the wire of `port` to its account. Returns the fate of a good
+    /// frame.
+    fn expect_frame(
+        &mut self,
+        port: PortNo,
+        received: Received,
+        flapped: Option<PortNo>,
+        account: &mut Account,
+        totals: &mut Totals,
+    ) -> Option<Fate> {
+        let port_down = at_drop(Drop::PortDown);
+        let Received::Frame { bytes, is_empty, error } = received else {
+            totals.no_start += 1;
+            account.add(&counter::NO_START, 1);
+            return None;
+        };
+        let is_runt = bytes.len() < FRAME_BYTES_MIN;
+        if is_runt {
+            account.add(&counter::RUNTS, 1);
+        } else {
+            account.add(&counter::RX_FRAMES, 1);
+            account.add(&counter::RX_BYTES, bytes.len() as u64);
+        }
+        if is_empty {
+            return None;
+        }
+        totals.received += 1;
+        let fate = match error {
+            None => self.fate(port, &bytes),
+            Some(error) => Err(error),
+        };
+        let reason = match fate {
+            Ok(fate) => {
+                if flapped.is_some() && fate.output() == flapped {
+                    account.most[port_down] += 1;
+                }
+                if let Fate::Punted { punt, .. } = fate {
+                    account.exact[at_punt(punt)] += 1;
+                }
+                return Some(fate);
+            }
+            Err(reason) => reason,
+        };
+        let is_decided = error.is_none() && !matches!(reason, Drop::Malformed | Drop::Oversized);
+        // Fragments may come faster than a header is put in front of them.
+        if is_runt {
+            account.most[at_drop(Drop::QueueFull)] += 1;
+        }
+        if is_decided && !(flapped.is_some() && reason == Drop::EgressUnknown) {
+            account.exact[at_drop(reason)] += 1;
+        } else {
+            account.most[at_drop(reason)] += 1;
+            if flapped.is_some() || self.ups.contains(&false) {
+                account.most[port_down] += 1;
+            }
+        }
+        None
+    }
+
+    /// Adds a frame of the CPU to its account. Returns its fate if a port sends it.
+    fn expect_injected(
+        &self,
+        port: PortNo,
+        frame: Vec<u8>,
+        flapped: Option<PortNo>,
+        account: &mut Account,
+    ) -> Option<Fate> {
+        account.add(&counter::RX_FRAMES, 1);
+        account.add(&counter::RX_BYTES, frame.len() as u64);
+        let mut padded = frame;
+        padded.resize(padded.len().max(FRAME_BYTES_MIN), 0);
+        match self.ups.get(port.index()) {
+            None => account.add(&counter::NO_SUCH_PORT, 1),
+            Some(false) => account.add(&counter::PORT_DOWN, 1),
+            Some(true) => {
+                account.most[at_drop(Drop::PortDown)] += u64::from(flapped == Some(port));
+                return Some(Fate::Sent { port, frame: padded, intact: true });
+            }
+        }
+        None
     }
 
     /// Takes the frames that have left: those that are good, and the accounts with the rest.

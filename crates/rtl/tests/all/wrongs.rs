@@ -104,18 +104,7 @@ pub fn event(frames: &mut Frames, wrong: Wrong, kind: PortKind, limits: Limits) 
             return vec![Carrier::of(frame, Some(Damage::Runt))];
         }
         Wrong::Cut => return damaged(Damage::Cut(frames.below(frame.len() as u64) as usize)),
-        Wrong::Fragments => {
-            let fragment = |frames: &mut Frames| {
-                let mut cut = good.clone();
-                cut.bytes.drain(..frames.below(PREAMBLE_BYTES) as usize);
-                cut.bytes.truncate(1 + frames.below(24) as usize);
-                cut.gap = GAP_MIN + frames.below(3) as usize;
-                cut
-            };
-            let mut all: Vec<_> = (0..1 + frames.below(8)).map(|_| fragment(frames)).collect();
-            all.last_mut().expect("one at least").gap = good.gap;
-            return all;
-        }
+        Wrong::Fragments => return fragments(frames, &good),
         Wrong::Oversized => {
             let least = limits.frame_bytes + 1;
             let more = frames.bytes(least - 60, limits.bytes - 60);
@@ -127,36 +116,8 @@ pub fn event(frames: &mut Frames, wrong: Wrong, kind: PortKind, limits: Limits) 
         }
         Wrong::Fcs => return damaged(Damage::Fcs),
         Wrong::Error => good.error_at = Some(frames.below(good.bytes.len() as u64) as usize),
-        Wrong::Counts => {
-            let mut frame = frame;
-            let near = |value: u64, frames: &mut Frames| match frames.below(4) {
-                0 => 0,
-                1 => value + 1,
-                2 => value.saturating_sub(1),
-                _ => frames.below(4096),
-            };
-            let mut field = |first, nibbles| {
-                if frames.one_in(2) {
-                    let value = near(nibbles_of(&frame, first, nibbles), frames);
-                    set_nibbles(&mut frame, first, nibbles, value);
-                }
-            };
-            field(1, 4);
-            field(5, 3);
-            field(8, 3);
-            return vec![Carrier::of(&frame, None)];
-        }
-        Wrong::LongHeader => {
-            let mut frame = frame;
-            frame.truncate(60 + frames.below(20) as usize);
-            let hops = frame.len() as u64 + frames.below(100);
-            set_nibbles(&mut frame, 0, 1, 1);
-            set_nibbles(&mut frame, 5, 3, hops);
-            set_nibbles(&mut frame, 8, 3, 0);
-            let header_bytes = frames.width().header_bytes(hops as usize);
-            set_nibbles(&mut frame, 1, 4, header_bytes as u64);
-            return vec![Carrier::of(&frame, None)];
-        }
+        Wrong::Counts => return vec![Carrier::of(&with_wrong_counts(frames, frame), None)],
+        Wrong::LongHeader => return vec![Carrier::of(&with_long_header(frames, frame), None)],
         Wrong::Garbage => {
             let mut frame = frames.bytes(FRAME_BYTES_MIN, limits.bytes.min(300));
             frame[12..14].copy_from_slice(&[8, 0]);
@@ -164,6 +125,49 @@ pub fn event(frames: &mut Frames, wrong: Wrong, kind: PortKind, limits: Limits) 
         }
     }
     vec![good]
+}
+
+/// Returns up to eight beginnings of the bytes of `good`, as close as a receiver takes them.
+fn fragments(frames: &mut Frames, good: &Carrier) -> Vec<Carrier> {
+    let fragment = |frames: &mut Frames| {
+        let mut cut = good.clone();
+        cut.bytes.drain(..frames.below(PREAMBLE_BYTES) as usize);
+        cut.bytes.truncate(1 + frames.below(24) as usize);
+        cut.gap = GAP_MIN + frames.below(3) as usize;
+        cut
+    };
+    let mut all: Vec<_> = (0..1 + frames.below(8)).map(|_| fragment(frames)).collect();
+    all.last_mut().expect("one at least").gap = good.gap;
+    all
+}
+
+/// Returns the frame with a length or numbers of hops that are not its own.
+fn with_wrong_counts(frames: &mut Frames, mut frame: Vec<u8>) -> Vec<u8> {
+    for (first, nibbles) in [(1, 4), (5, 3), (8, 3)] {
+        if frames.one_in(2) {
+            let value = nibbles_of(&frame, first, nibbles);
+            let value = match frames.below(4) {
+                0 => 0,
+                1 => value + 1,
+                2 => value.saturating_sub(1),
+                _ => frames.below(4096),
+            };
+            set_nibbles(&mut frame, first, nibbles, value);
+        }
+    }
+    frame
+}
+
+/// Returns the frame, short, with a header that claims to be longer.
+fn with_long_header(frames: &mut Frames, mut frame: Vec<u8>) -> Vec<u8> {
+    frame.truncate(60 + frames.below(20) as usize);
+    let hops = frame.len() as u64 + frames.below(100);
+    set_nibbles(&mut frame, 0, 1, 1);
+    set_nibbles(&mut frame, 5, 3, hops);
+    set_nibbles(&mut frame, 8, 3, 0);
+    let header_bytes = frames.width().header_bytes(hops as usize);
+    set_nibbles(&mut frame, 1, 4, header_bytes as u64);
+    frame
 }
 
 /// Returns the number in the nibbles of a frame from `first` on.

@@ -109,7 +109,7 @@ fn a_probe_through_gates_shows_the_cycles_from_pin_to_pin() {
     let report = finish(&mut world, IN_GATES, id, limit).expect("it is finished by then");
     let times = report.returns[0].times().expect("every unit left its record");
     assert_eq!(times.passages.len(), 1);
-    // Two wires, each with the bytes of the probe twice: the runtime takes whole frames of the gates.
+    // Two wires, each with the bytes of the probe twice: the runtime takes whole frames.
     let total = report.returns[0].back_at.since(report.returns[0].sent_at);
     assert!(times.total > Span::from_micros(2) && times.total < total, "{times:?} {total}");
 }
