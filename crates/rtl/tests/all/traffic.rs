@@ -2,8 +2,8 @@
 //! for counter.
 //!
 //! Frames come in rounds: up to nine on each port, at random times, so that they meet at the
-//! outputs but fit the buffers. Each round ends when the gates are at rest. One frame in twelve has
-//! a wrong FCS. Ports that store their frames drop it, as the software plane does. Others may have
+//! outputs but fit the buffers. Each round ends when the gates are at rest. One frame in twelve
+//! that is no probe has a wrong FCS. Ports that store their frames drop it, as the software plane does. Others may have
 //! begun to send it when its end comes: then it leaves with a wrong FCS, as from a software plane
 //! that gets its end later; if its output was busy until its end came, it is dropped. The software
 //! plane counts such a frame by what its header says, the gates by its FCS.
@@ -96,7 +96,10 @@ impl Pair {
                 let bytes_max = ROUND_BYTES_MAX / count;
                 let frame = self.frames.frame(self.kinds[port.index()], bytes_max);
                 let wire = Span::from_nanos(8 * (frame.len() as u64 + 24));
-                all.push((at, port, frame, !self.frames.one_in(12)));
+                // In gates a bad probe gets no record.
+                let is_probe = probes::records_at(&frame, self.width).is_some();
+                let intact = is_probe || !self.frames.one_in(12);
+                all.push((at, port, frame, intact));
                 at = Span::from_ticks(at.ticks() + wire.ticks());
             }
         }
@@ -124,11 +127,7 @@ impl Pair {
     /// Returns fates without what their probes say of times and queues, which differ.
     fn without_times(&mut self, mut fates: Vec<Vec<Fate>>) -> Vec<Vec<Fate>> {
         for fate in fates.iter_mut().flatten() {
-            let (Fate::Sent { frame, .. } | Fate::Punted { frame, .. }) = fate;
-            if let Some(records) = probes::records_at(frame, self.width) {
-                self.stamped += u64::from(records < frame.len());
-                probes::clear_times(frame, records);
-            }
+            self.stamped += u64::from(probes::clear_times_of(fate, self.width));
         }
         fates
     }
