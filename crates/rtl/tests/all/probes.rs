@@ -34,8 +34,8 @@ pub fn clear_times_of(fate: &mut Fate, width: HopWidth) -> bool {
     records < frame.len()
 }
 
-/// Clears them in what looks like records at the end of a frame: a header with wrong lengths may put
-/// the head of a probe anywhere.
+/// Clears them in what looks like records at the end of a frame: a header with wrong lengths may
+/// put the head of a probe anywhere.
 pub fn clear_last_times_of(fate: &mut Fate) {
     let (Fate::Sent { frame, .. } | Fate::Punted { frame, .. }) = fate;
     for record in frame.rchunks_exact_mut(RECORD_BYTES) {

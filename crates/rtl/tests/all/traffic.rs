@@ -3,10 +3,10 @@
 //!
 //! Frames come in rounds: up to nine on each port, at random times, so that they meet at the
 //! outputs but fit the buffers. Each round ends when the gates are at rest. One frame in twelve
-//! that is no probe has a wrong FCS. Ports that store their frames drop it, as the software plane does. Others may have
-//! begun to send it when its end comes: then it leaves with a wrong FCS, as from a software plane
-//! that gets its end later; if its output was busy until its end came, it is dropped. The software
-//! plane counts such a frame by what its header says, the gates by its FCS.
+//! that is no probe has a wrong FCS. Ports that store their frames drop it, as the software plane
+//! does. Others may have begun to send it when its end comes: then it leaves with a wrong FCS, as
+//! from a software plane that gets its end later; if its output was busy until its end came, it is
+//! dropped. The software plane counts such a frame by what its header says, the gates by its FCS.
 //!
 //! `AXON_RTL_FRAMES` sets the number of frames over all hop widths, `AXON_SEED` the seed.
 
