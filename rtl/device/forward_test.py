@@ -22,7 +22,7 @@ def decoded(word):
     """axon::decision_t as a dictionary."""
     decision = {}
     for name, bits in [
-        ("frame_priority", 3), ("is_limited", 1), ("rewrites_destination", 1), ("entry", 5),
+        ("frame_priority", 3), ("is_limited", 1), ("rewrites_destination", 1), ("place", 2),
         ("header", 47), ("becomes_error", 1), ("operation", 2), ("punt", 3), ("to", 4),
         ("drop", 5), ("is_drop", 1),
     ]:  # fmt: skip
