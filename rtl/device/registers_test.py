@@ -83,7 +83,8 @@ async def all_other_addresses_do_nothing(dut):
     tables only, data are of registers only."""
     rng = random.Random(cocotb.RANDOM_SEED)
     await begin(dut)
-    parameters = {"magic": 0x41584F4E, "version": 1, "ports": PORTS, "hop_bits": 16,
+    version = next(r["value"] for r in MAP["device"] if r["name"] == "version")
+    parameters = {"magic": 0x41584F4E, "version": version, "ports": PORTS, "hop_bits": 16,
                   "buffer_bytes": 4096, "routes": ROUTES, "time_high": 0x01234567,
                   "time_low": 0x89ABCDEF}
     dut.time_now.value = 0x0123456789ABCDEF

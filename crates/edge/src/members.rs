@@ -23,8 +23,9 @@ use core::net::IpAddr;
 /// Maximum number of memberships (pairs of a host and a group) of one port. Further ones are
 /// refused.
 pub(super) const MEMBERS_PER_PORT_MAX: usize = 256;
-/// Rate of membership changes of one port that are reported.
-const CHANGES: Rate = Rate { every: Span::from_millis(20), burst: 128 };
+/// Rate of membership changes of one port that are reported. A host may join all of its groups in
+/// one report.
+const CHANGES: Rate = Rate { every: Span::from_millis(20), burst: MEMBERS_PER_PORT_MAX as u64 };
 /// Delay of the query after a host is learned.
 const QUERY_FIRST: Span = Span::from_millis(500);
 /// Maximum response time of a general query, over which hosts spread their answers; also at most

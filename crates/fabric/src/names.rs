@@ -47,8 +47,8 @@ pub(crate) fn number(name: &str) -> Option<u32> {
     name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
 }
 
-/// Names that mean something else in a lab: in `/etc/hosts` of each host, and among the logs.
-const TAKEN: [&str; 2] = ["localhost", "supervisor"];
+/// Names that a lab has for something else, and where.
+const TAKEN: [(&str, &str); 2] = [("localhost", "/etc/hosts"), ("supervisor", "supervisor.log")];
 
 /// Refuses invalid names of nodes: a name starts with a lower-case letter, continues with those,
 /// digits and `-`, leaves room for `-p0`, and does not look like a port.
@@ -56,8 +56,8 @@ pub(crate) fn check(key: &str, name: &str) -> Result<(), Problem> {
     let expected = "a lower-case letter, then lower-case letters, digits or `-`, at most 12 in \
                     all, and not a port's name such as s1-p0";
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if TAKEN.contains(&name) {
-        let what = format!("`{name}` means something else in a lab");
+    if let Some((_, place)) = TAKEN.iter().find(|(taken, _)| *taken == name) {
+        let what = format!("`{name}` means something else in {place} of a lab");
         return Err(Problem::new(key, what, "another name"));
     }
     let good = name.starts_with(|c: char| c.is_ascii_lowercase())

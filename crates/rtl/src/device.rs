@@ -72,7 +72,7 @@ const BUFFER_MARGIN_BYTES: usize = 64;
 #[derive(Debug)]
 pub struct RtlDataplane {
     config: PlaneConfig,
-    /// In a cell: whoever asks for the state reads registers over the bus.
+    /// In a cell: a report of the state reads registers over the bus.
     pins: RefCell<Pins>,
     driver: Driver,
     clock: Clock,
@@ -205,8 +205,8 @@ impl RtlDataplane {
         let pins = self.pins.get_mut();
         if pins.cycle() >= self.look_at {
             self.registers = registers::read(pins);
+            self.look_at = pins.cycle() + LOOK_CYCLES;
         }
-        self.look_at = pins.cycle() + LOOK_CYCLES;
         for (ingress, reason, count) in self.driver.take_drops(self.pins.get_mut()) {
             self.leave(count);
             let reason = reason.unwrap_or(Drop::BadFcs);
@@ -303,8 +303,8 @@ impl RtlDataplane {
 
     /// Counts frames that have left the gates, each of which was counted when it went in.
     fn leave(&mut self, count: u64) {
-        let inside = self.inside.checked_sub(count);
-        self.inside = inside.expect("one end for each frame in the gates");
+        debug_assert!(count <= self.inside, "one end for each frame in the gates");
+        self.inside = self.inside.saturating_sub(count);
     }
 
     /// Sets the carrier of a port. The frame on a wire that is cut is bad, and those behind it are

@@ -204,7 +204,9 @@ impl Ping {
             }
         }
         let plan = &self.plan;
-        let satisfied = plan.enough > 0 && self.stats.received >= u32::from(plan.enough);
+        let is_enough = plan.enough > 0 && self.stats.received >= u32::from(plan.enough);
+        let has_all = self.stats.sent >= u32::from(plan.count) && self.waiting.is_empty();
+        let satisfied = is_enough || has_all;
         if satisfied || self.end.is_some_and(|end| end <= now) {
             sockets.remove(handle);
             (self.socket, self.next, self.end) = (None, None, None);

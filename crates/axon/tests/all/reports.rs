@@ -94,6 +94,11 @@ fn a_ping_sends_all_its_requests_and_waits_for_their_replies() {
     let flow = &whole["flows"][0];
     assert_eq!((status, &flow["sent_packets"]), (Some(0), &10.into()), "{flow}");
     assert_eq!(flow["missing_packets"], 0, "{flow}");
+    // With all replies in, nothing is left to wait for.
+    let short = "{ping: {count: 3, interval: 1ms}, from: h1, to: h3}";
+    let (status, short) = report(&fabric(&folder, short, ""), &["--duration", "500ms"]);
+    assert_eq!((status, &short["flows"][0]["unfinished"]), (Some(0), &false.into()), "{short}");
+    let file = fabric(&folder, "{ping: {}, from: h1, to: h3}", "links: {latency: 20ms}\n");
     let (status, part) = report(&file, &["--duration", "3s"]);
     assert_eq!((status, &part["flows"][0]["unfinished"]), (Some(1), &true.into()), "{part}");
 }

@@ -156,7 +156,10 @@ impl<'de, S: Deserialize<'de>, L: Deserialize<'de>> Visitor<'de> for ShortOrVisi
 
     /// YAML has no text here for a name such as `no`.
     fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Err(E::custom("YAML reads this as a boolean; expected quotes around it, such as \"no\""))
+        Err(E::custom(
+            "YAML reads this as a boolean; expected a name, in quotes if it is such a word, a list \
+             of two names, or a mapping",
+        ))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {

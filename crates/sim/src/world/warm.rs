@@ -393,11 +393,11 @@ impl Run<'_> {
     /// Continues while flows that have an end make progress, and datagrams of ended flows are
     /// neither received nor lost. Stops at a deadlock, which is permanent.
     fn resolve(&mut self, began: Time) {
-        let flows = self.warm.world.flows();
-        let quiet = if has_endless(flows) { QUIET_ENDLESS } else { QUIET } + longest_pause(flows);
+        let quiet = if has_endless(self.warm.world.flows()) { QUIET_ENDLESS } else { QUIET };
         let mut left = unresolved(self.warm.world.flows(), began);
         while left.is_some() && self.warm.stopped.is_none() && self.warm.deadlock.is_none() {
             let mut look = self.warm.world.now() + LOOK;
+            let quiet = quiet + longest_pause(self.warm.world.flows(), began);
             self.go(Stage::Traffic, self.warm.world.now() + quiet, |world| {
                 let due = world.now() >= look;
                 if due {

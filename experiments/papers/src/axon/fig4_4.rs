@@ -103,7 +103,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
 
 /// Measures a frame through lines of gates, whose own cycles nothing sets.
 fn in_gates(outcome: &mut Outcome, axons: &Latencies) -> Result<Option<Table>> {
-    if let Some(reason) = gates::missing() {
+    if let Some(reason) = gates::missing()? {
         outcome.remark("gates", "", reason, "us");
         return Ok(None);
     }

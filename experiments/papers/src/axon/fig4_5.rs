@@ -116,7 +116,7 @@ fn in_gates(
     axons: &Latencies,
     switches: &Latencies,
 ) -> Result<Option<Table>> {
-    if let Some(reason) = gates::missing() {
+    if let Some(reason) = gates::missing()? {
         outcome.remark("gates", "", reason, "us");
         return Ok(None);
     }

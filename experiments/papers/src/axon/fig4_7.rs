@@ -170,7 +170,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
 /// Measures both modes of one device in gates, whose cycles nothing sets, without cross traffic;
 /// hosts and wires are those of the simulator.
 fn in_gates(outcome: &mut Outcome) -> Result<Option<Table>> {
-    if let Some(reason) = gates::missing() {
+    if let Some(reason) = gates::missing()? {
         outcome.remark("gates", "", reason, "us");
         return Ok(None);
     }

@@ -87,7 +87,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     );
     outcome.tables.push(table);
     outcome.tables.push(measured);
-    match gates::missing() {
+    match gates::missing()? {
         Some(reason) => outcome.remark("gates", "65 and 96 cycles", reason, "cycles"),
         None => outcome.tables.push(in_gates(&mut outcome.rows)?),
     }

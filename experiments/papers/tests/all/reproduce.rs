@@ -59,7 +59,7 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     let list = reproduce(&["--list", "--out", &out]);
     let list = good(&list);
     assert!(
-        list.lines().any(|line| line.contains(ID) && line.contains("by construction")),
+        list.lines().any(|line| line.contains(ID) && line.contains(&verdict.replace('_', " "))),
         "{list}"
     );
 

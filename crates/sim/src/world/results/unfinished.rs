@@ -45,10 +45,14 @@ pub(crate) fn unresolved(flows: Flows<'_>, began: Time) -> Option<Unresolved> {
     (all.flows > 0 || all.in_flight > 0).then_some(all)
 }
 
-/// Returns the longest time for which a running flow sends nothing by its own schedule.
-pub(crate) fn longest_pause(flows: Flows<'_>) -> Span {
-    let pauses = flows.running().map(|(_, entry)| pause(&entry.app));
-    pauses.max().unwrap_or_default()
+/// Returns the longest time for which a flow that has not ended sends nothing by its own schedule,
+/// for traffic that began at `began`.
+pub(crate) fn longest_pause(flows: Flows<'_>, began: Time) -> Span {
+    let lost = flows.lost_datagrams();
+    let due = flows.running().filter(|&(running, entry)| {
+        is_due(flows, (running, entry), &flows.report_of(running, &lost), began)
+    });
+    due.map(|(_, entry)| pause(&entry.app)).max().unwrap_or_default()
 }
 
 /// Returns whether a flow without an end is running.
