@@ -115,6 +115,7 @@ module probe_unit #(
     (* anyconst *) logic [13:0]              f_bytes_max;
     (* anyconst *) logic [5:0]               f_position;
     (* anyconst *) logic [63:0]              f_time;
+    (* anyconst *) axon::output_t            f_port;
     (* anyconst *) logic [15:0]              f_queued;
     (* anyseq *) logic                       f_comes;
     function automatic logic [7:0] frame_byte(input logic [15:0] at);
@@ -165,7 +166,7 @@ module probe_unit #(
         assume (f_bytes_max >= 14'd16 && bytes_max == f_bytes_max);
         assume (!f_is_axon || f_frame[7:4] != 4'd3 || f_head >= 16'd6);
         assume (is_axon == f_is_axon && is_served == f_is_served && time_now == f_time
-            && queued == f_queued);
+            && queued == f_queued && port == f_port);
         assume (symbol == (f_at == f_length ? {1'b1, 7'd0, f_is_bad}
             : {1'b0, frame_byte(16'(f_at))}));
         // A frame comes without a pause; behind a record, or three cycles after `cuts`.

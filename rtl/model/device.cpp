@@ -229,7 +229,14 @@ axon_rtl_device *axon_rtl_new(void) {
     }
 }
 
-void axon_rtl_free(axon_rtl_device *device) { delete device; }
+// The scopes of a model leave the context of the thread, which is that of the last device that the
+// thread has made; that one may be gone, or the thread may be another one.
+void axon_rtl_free(axon_rtl_device *device) {
+    if (device == nullptr) return;
+    Verilated::threadContextp(&device->context);
+    delete device;
+    Verilated::threadContextp(Verilated::defaultContextp());
+}
 
 void axon_rtl_run_all_clocks(axon_rtl_device *device) { device->clocks->never_stop(); }
 

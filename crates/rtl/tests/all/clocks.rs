@@ -4,6 +4,7 @@
 
 use crate::fates::{PORTS, WIDTHS, config, model};
 use crate::frames::Frames;
+use crate::needs;
 use axon_node::{PortKind, RouteKey};
 use axon_rtl::Model;
 use axon_rtl::driver::{Bus, Driver};
@@ -147,4 +148,16 @@ fn compare(width: HopWidth) {
 #[test]
 fn clocks_that_stop_make_no_difference_at_the_pins() {
     WIDTHS.into_iter().for_each(compare);
+}
+
+#[test]
+fn devices_end_in_any_order_and_in_any_thread() {
+    let Ok(first) = Model::load(HopWidth::Eight) else {
+        return needs::skip("no library of the device: make rtl-model");
+    };
+    let more = [(); 3].map(|()| Model::load(HopWidth::Eight).unwrap());
+    drop(more);
+    let last = Model::load(HopWidth::Eight).unwrap();
+    std::thread::spawn(move || drop(first)).join().unwrap();
+    drop(last);
 }
