@@ -332,7 +332,7 @@ async def random_frames(dut, kind, count, make):
 
 @cocotb.test()
 async def random_packets_fare_as_in_the_reference(dut):
-    seen = await random_frames(dut, "A", 40, lambda width, _: axon_frame(width))
+    seen = await random_frames(dut, "A", 80, lambda width, _: axon_frame(width))
     assert len(seen) >= 9, seen
 
 
