@@ -54,7 +54,7 @@ pub fn analyse(path: &Path) -> Result<Report> {
          {packets} packets: those between switches are looked up nowhere"
     );
     if let (0, Some(error)) = (found, &report.ending.broken_off) {
-        bail!("{name}: expected Ethernet or IP packets, found none before {error}");
+        bail!("{name}: expected Ethernet or IP packets, found none: {error}");
     }
     ensure!(
         found > 0,
@@ -358,7 +358,10 @@ mod tests {
         assert!(empty.contains("found none among 0 packets"), "{empty}");
         let cut = &pcap(false, 0xa1b2_c3d4, &four())[..50];
         let error = format!("{:#}", analysed("cut", cut).unwrap_err());
-        assert!(error.contains("found none before the file ends within frame 1"), "{error}");
+        assert!(
+            error.contains("found none: the file ends within the record at byte 24"),
+            "{error}"
+        );
     }
 
     #[test]
