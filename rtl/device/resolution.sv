@@ -36,7 +36,7 @@ module resolution (
                 is_behind <= 1'b1;
                 place <= 4'd0;
             end
-            if (is_behind && !is_known) begin
+            if (is_behind && !is_known && head_index != 4'd0) begin
                 place <= place + 4'd1;
                 if (place == TYPE_LOW) begin
                     is_ipv6 <= {previous, head_data} == 16'h86dd;
@@ -61,10 +61,10 @@ module resolution (
     end
 
 `ifdef FORMAL
-    // One frame of FRAME_BYTES, arbitrary, again and again with pauses.
+    // One frame of FRAME_BYTES, arbitrary, again and again with pauses; each may end before.
     localparam int unsigned FRAME_BYTES = 28;
     (* anyconst *) logic [8*FRAME_BYTES-1:0] f_frame; // byte 0 in the low bits
-    (* anyseq *) logic                       f_comes;
+    (* anyseq *) logic                       f_comes, f_ends;
     function automatic logic [7:0] frame_byte(input int unsigned at);
         frame_byte = f_frame[8*at +: 8];
     endfunction
@@ -83,11 +83,12 @@ module resolution (
     initial assume (rst);
     always_ff @(posedge clk) begin
         if (head_valid) f_count <= f_count + 5'd1;
-        if (f_count == 5'(FRAME_BYTES)) f_count <= 5'd0;
+        if (f_count == 5'(FRAME_BYTES) || f_ends) f_count <= 5'd0;
         if (rst) f_count <= 5'd0;
     end
     always_comb begin
-        assume (head_valid == (!rst && f_count != 5'(FRAME_BYTES) && (f_count != 5'd0 || f_comes)));
+        assume (head_valid == (!rst && f_count != 5'(FRAME_BYTES) && !f_ends
+            && (f_count != 5'd0 || f_comes)));
         assume (head_index == (f_count < 5'd15 ? 4'(f_count) : 4'd15));
         assume (!head_valid || head_data == frame_byte(32'(f_count)));
     end
